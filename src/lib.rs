@@ -1,0 +1,14 @@
+//! `spendcap`: a proxy in front of Stripe that makes over-charging impossible.
+//!
+//! # A request's life
+//!
+//! ```text
+//! accept → authenticate → classify → reserve → forward → settle → respond
+//! ```
+//!
+//! One rule holds it together: no request that can move money leaves before its worst case is
+//! durably reserved, and no reservation is given back before there is proof that the money did not
+//! move.
+//!
+//!
+

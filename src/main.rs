@@ -1,0 +1,3 @@
+//! The `spendcap` command.
+
+fn main() {}
