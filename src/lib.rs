@@ -10,5 +10,8 @@
 //! durably reserved, and no reservation is given back before there is proof that the money did not
 //! move.
 //!
+//! The modules, in reading order:
 //!
+//! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
 
+pub mod domain;

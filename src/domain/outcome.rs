@@ -1,0 +1,51 @@
+//! What an answer of Stripe proves about one send (design §3.2).
+
+use super::money::AmountMinor;
+
+/// The proof an answer carries. `stripe::answer` makes it; `domain::settlement` spends it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The money moved.
+    Settled {
+        /// The object that moved it.
+        object_id: String,
+        /// How much, in minor units.
+        amount: AmountMinor,
+        /// Stripe said `Idempotent-Replayed: true`.
+        replayed: bool,
+    },
+    /// The object exists and its money may still move.
+    Open {
+        /// The object.
+        object_id: String,
+        /// The most it can move, in minor units.
+        ceiling: AmountMinor,
+        /// Stripe said `Idempotent-Replayed: true`.
+        replayed: bool,
+    },
+    /// The object exists and its money can no longer move: a voided authorisation, a failed charge.
+    Dead {
+        /// The object.
+        object_id: String,
+    },
+    /// Stripe stored a refusal under the key: the outcome of every send so far.
+    StoredRefusal,
+    /// This send did nothing; earlier sends are not spoken of.
+    RefusedThisSend,
+    /// No byte of this send left: no connection, or its time was over.
+    NotSent,
+    /// Nothing is proven.
+    Unknown,
+}
+
+impl Outcome {
+    /// The object it names.
+    pub fn object_id(&self) -> Option<&str> {
+        match self {
+            Self::Settled { object_id, .. }
+            | Self::Open { object_id, .. }
+            | Self::Dead { object_id } => Some(object_id),
+            Self::StoredRefusal | Self::RefusedThisSend | Self::NotSent | Self::Unknown => None,
+        }
+    }
+}

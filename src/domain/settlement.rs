@@ -1,0 +1,281 @@
+//! What an outcome does to a reservation (design §3.1 and §3.2): a pure step of the state machine.
+//!
+//! **Invariant:** a reservation is given back only by a proof that speaks of every send so far, and
+//! proof that money moved is recorded in whatever state it meets the row.
+
+use super::flag::FlagKind;
+use super::id::ReservationId;
+use super::money::AmountMinor;
+use super::outcome::Outcome;
+use super::reservation::{Reservation, State};
+use super::time::UnixMs;
+
+#[cfg(test)]
+mod tests;
+
+/// One send's outcome, with the whole reservation as its sender knew it, so that a lost row can be
+/// rebuilt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The row as it was when it was sent; its `send.sends` names the send.
+    pub reservation: Reservation,
+    /// What the answer proved.
+    pub outcome: Outcome,
+}
+
+/// What else the ledger knows that bears on an outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct World {
+    /// The store's clock.
+    pub now: UnixMs,
+    /// The reservation that owns the object the outcome names.
+    pub object_owner: Option<ReservationId>,
+    /// Another unreleased row holds this row's slot.
+    pub slot_taken: bool,
+    /// Another unreleased row holds this row's intent.
+    pub intent_taken: bool,
+}
+
+/// The row after an outcome, and what follows from it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settlement {
+    /// The row as it stands now.
+    pub row: Reservation,
+    /// What was observed about it.
+    pub flags: Vec<FlagKind>,
+    /// More moved than was reserved, or money moved twice: no more money under this key.
+    pub stop_key: bool,
+    /// Another object than the row's own: to be recorded as a row of its own.
+    pub double_charge: Option<DoubleCharge>,
+}
+
+/// A second object for one intent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DoubleCharge {
+    /// The object.
+    pub object_id: String,
+    /// What it took, in minor units.
+    pub settled: AmountMinor,
+    /// What it may still take, in minor units.
+    pub reserved: AmountMinor,
+}
+
+impl Settlement {
+    fn of(row: Reservation) -> Self {
+        Self {
+            row,
+            flags: Vec::new(),
+            stop_key: false,
+            double_charge: None,
+        }
+    }
+
+    fn flagged(mut self, kind: FlagKind) -> Self {
+        self.flags.push(kind);
+        self
+    }
+
+    fn stopping(mut self) -> Self {
+        self.stop_key = true;
+        self
+    }
+}
+
+/// Applies `report` to the row as the ledger has it. A row that already says so comes back unchanged.
+pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
+    let sent = &report.reservation.send;
+    let this_send = sent.sends == row.send.sends;
+    let same_key = sent.upstream_key == row.send.upstream_key;
+    let pending = matches!(row.state, State::InFlight | State::Held);
+    match &report.outcome {
+        Outcome::Unknown if this_send && row.state == State::InFlight => {
+            Settlement::of(with_state(row, State::Held))
+        }
+        Outcome::NotSent | Outcome::RefusedThisSend if this_send && pending => {
+            Settlement::of(refused_this_send(row, world.now))
+        }
+        Outcome::StoredRefusal if same_key && pending => Settlement::of(undo(row, true, world.now)),
+        Outcome::Unknown | Outcome::NotSent | Outcome::RefusedThisSend | Outcome::StoredRefusal => {
+            Settlement::of(row.clone())
+        }
+        Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, world.now)),
+        Outcome::Settled {
+            object_id,
+            amount,
+            replayed,
+        } => {
+            let object = Object {
+                id: object_id,
+                settled: Some(*amount),
+                reserved: AmountMinor::ZERO,
+                replayed: *replayed,
+            };
+            exists(row, this_send, &object, world)
+        }
+        Outcome::Open {
+            object_id,
+            ceiling,
+            replayed,
+        } => {
+            let object = Object {
+                id: object_id,
+                settled: None,
+                reserved: *ceiling,
+                replayed: *replayed,
+            };
+            exists(row, this_send, &object, world)
+        }
+    }
+}
+
+/// An operator, or the object itself, says what became of a row that was held or open.
+pub fn give_back(row: &Reservation, now: UnixMs) -> Reservation {
+    released(row, false, now)
+}
+
+fn with_state(row: &Reservation, state: State) -> Reservation {
+    Reservation {
+        state,
+        ..row.clone()
+    }
+}
+
+/// This send did nothing. The row goes back only if no earlier send is unproven.
+fn refused_this_send(row: &Reservation, now: UnixMs) -> Reservation {
+    let unproven = row.send.unproven.saturating_sub(1);
+    if unproven == 0 {
+        return undo(row, false, now);
+    }
+    let mut held = with_state(row, State::Held);
+    held.send.unproven = unproven;
+    held
+}
+
+/// No send of this operation did anything: an owned object is open as before, a new row is released.
+fn undo(row: &Reservation, stored: bool, now: UnixMs) -> Reservation {
+    if row.object_id.is_some() && row.send.operation != row.operation {
+        let mut open = with_state(row, State::Open);
+        open.amount_reserved = row.amount;
+        proven(&mut open);
+        return open;
+    }
+    released(row, stored, now)
+}
+
+fn released(row: &Reservation, stored: bool, now: UnixMs) -> Reservation {
+    let mut released = with_state(row, State::Released);
+    released.amount_reserved = AmountMinor::ZERO;
+    released.outcome_stored = stored;
+    released.resolved_at = Some(now);
+    proven(&mut released);
+    released
+}
+
+fn proven(row: &mut Reservation) {
+    row.send.unproven = 0;
+    row.send.first_unproven_at = None;
+}
+
+/// The object exists and its money can no longer move.
+fn dead(row: &Reservation, object_id: &str, now: UnixMs) -> Reservation {
+    let own = row
+        .object_id
+        .as_deref()
+        .is_none_or(|known| known == object_id);
+    if !own || !row.state.is_reserved() {
+        return row.clone();
+    }
+    let mut released = released(row, true, now);
+    released.object_id = Some(object_id.to_owned());
+    released
+}
+
+struct Object<'a> {
+    id: &'a str,
+    /// What moved; `None` while it is open.
+    settled: Option<AmountMinor>,
+    reserved: AmountMinor,
+    replayed: bool,
+}
+
+/// An object exists at Stripe: the strongest proof there is.
+fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World) -> Settlement {
+    let first_send = this_send && row.send.sends == 1 && row.state == State::InFlight;
+    let foreign = world.object_owner.is_some_and(|owner| owner != row.id);
+    if object.replayed && first_send && foreign {
+        let row = released(row, true, world.now);
+        return Settlement::of(row).flagged(FlagKind::ForeignReplay);
+    }
+    if row
+        .object_id
+        .as_deref()
+        .is_some_and(|known| known != object.id)
+    {
+        let in_doubt = this_send && row.state == State::InFlight;
+        let row = if in_doubt {
+            with_state(row, State::Held)
+        } else {
+            row.clone()
+        };
+        return if foreign {
+            Settlement::of(row)
+        } else {
+            another_object(row, object)
+        };
+    }
+    match (row.state, object.settled) {
+        (State::Settled, None) => Settlement::of(row.clone()),
+        (State::Settled, Some(amount)) if amount <= row.amount_settled => {
+            Settlement::of(row.clone())
+        }
+        (State::Released | State::WrittenOff, _) => late(row, object, world),
+        (State::InFlight | State::Open | State::Held | State::Settled, _) => {
+            let total = object.settled.unwrap_or(object.reserved);
+            let excess = total > row.amount_reserved.saturating_add(row.amount_settled);
+            let settlement = Settlement::of(record(row, object, world.now));
+            if excess {
+                settlement
+                    .flagged(FlagKind::SettledAboveReserved)
+                    .stopping()
+            } else {
+                settlement
+            }
+        }
+    }
+}
+
+/// Money moved after the reservation was given back: recorded all the same. The book stops the key
+/// where that passes the cap.
+fn late(row: &Reservation, object: &Object<'_>, world: &World) -> Settlement {
+    let mut row = record(row, object, world.now);
+    row.slot_claim = row.slot_claim.filter(|_| !world.slot_taken);
+    row.intent_claim = row.intent_claim.filter(|_| !world.intent_taken);
+    Settlement::of(row).flagged(FlagKind::LateSettlement)
+}
+
+fn record(row: &Reservation, object: &Object<'_>, now: UnixMs) -> Reservation {
+    let mut row = row.clone();
+    row.object_id = Some(object.id.to_owned());
+    row.amount_reserved = object.reserved;
+    row.amount_settled = object.settled.unwrap_or(AmountMinor::ZERO);
+    row.state = if object.settled.is_some() {
+        State::Settled
+    } else {
+        State::Open
+    };
+    row.resolved_at = object.settled.map(|_| now);
+    row.outcome_stored = true;
+    proven(&mut row);
+    row
+}
+
+/// The row has its own object, and the answer names one that no reservation knows.
+fn another_object(row: Reservation, object: &Object<'_>) -> Settlement {
+    let mut settlement = Settlement::of(row).stopping();
+    settlement.double_charge = Some(DoubleCharge {
+        object_id: object.id.to_owned(),
+        settled: object.settled.unwrap_or(AmountMinor::ZERO),
+        reserved: object.reserved,
+    });
+    settlement
+}
