@@ -13,5 +13,7 @@
 //! The modules, in reading order:
 //!
 //! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
+//! - [`clock`]: the time of day, and the time since boot.
 
+pub mod clock;
 pub mod domain;
