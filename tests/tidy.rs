@@ -44,9 +44,13 @@ const CRATES: &[(&str, &[&str], &str)] = &[
         "the data plane is plain hyper",
     ),
     ("std::env", &["config", "cli"], "settings arrive checked"),
-    ("clap", &["cli"], "arguments arrive checked"),
+    ("clap", &["cli", "sandbox"], "arguments arrive checked"),
     ("toml", &["config"], "settings arrive checked"),
-    ("anyhow", &["app", "cli"], "a module has its own errors"),
+    (
+        "anyhow",
+        &["app", "cli", "sandbox"],
+        "a module has its own errors",
+    ),
     (
         "prometheus",
         &["telemetry"],
