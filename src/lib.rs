@@ -14,6 +14,8 @@
 //!
 //! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
 //! - [`clock`]: the time of day, and the time since boot.
+//! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
 
 pub mod clock;
 pub mod domain;
+pub mod sandbox;

@@ -1,1 +1,8 @@
 //! The integration tests: one binary, one module per behaviour.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helpers fail the test"
+)]
+
+mod sandbox;

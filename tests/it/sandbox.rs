@@ -1,0 +1,5 @@
+//! The Stripe stand-in, through real sockets.
+
+mod client;
+mod faults;
+mod idempotency;
