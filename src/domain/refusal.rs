@@ -106,6 +106,12 @@ pub struct BadParameter {
     pub message: String,
 }
 
+impl From<BadParameter> for Refusal {
+    fn from(bad: BadParameter) -> Self {
+        Self::BadParameter(bad)
+    }
+}
+
 /// The numbers behind `spend_cap_reached`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapReached {
