@@ -13,9 +13,11 @@
 //! The modules, in reading order:
 //!
 //! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
+//! - [`stripe`]: the wire: what a request asks for, what an answer proves.
 //! - [`clock`]: the time of day, and the time since boot.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
 
 pub mod clock;
 pub mod domain;
 pub mod sandbox;
+pub mod stripe;

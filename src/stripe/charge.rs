@@ -1,0 +1,147 @@
+//! Judging the parameters of charges.create and charges.capture: how much, of what, from whom.
+//!
+//! # What is forwarded and what is not
+//!
+//! What the payer pays is `amount`, whatever else a charge says. `application_fee*`, `on_behalf_of`,
+//! `destination`, `transfer_data` and `transfer_group` only divide that amount afterwards, so they are
+//! forwarded; `source`, `card`, `description`, `metadata`, `shipping` and the rest do not touch it.
+//! The parameters in [`UNBOUNDED`] can make the amount grow or mean another currency in other parts of
+//! the API (contract §1.2, §1.3): refused, whether or not Stripe takes them on charges. Names nobody
+//! knows are Stripe's to refuse.
+
+use http::HeaderMap;
+
+use super::amount::{parse_amount, parse_currency};
+use super::form::FormTree;
+use super::headers;
+use super::parameter::{self, bad, echo};
+use crate::domain::money::{AmountMinor, Money};
+use crate::domain::refusal::BadParameter;
+
+#[cfg(test)]
+mod tests;
+
+/// Tips, overcapture, a second amount, prices in the payer's own currency, tax on top.
+const UNBOUNDED: [&str; 7] = [
+    "adaptive_pricing",
+    "amount_details",
+    "amount_to_capture",
+    "amount_to_confirm",
+    "automatic_tax",
+    "fx_quote",
+    "payment_method_options",
+];
+
+/// Longest customer id; Stripe's own limit for ids.
+const CUSTOMER_BYTES_MAX: usize = 255;
+
+/// charges.create, judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JudgedCharge {
+    /// What it takes at most.
+    pub money: Money,
+    /// The customer it bills.
+    pub customer: Option<String>,
+    /// False for an authorisation that is captured later.
+    pub capture: bool,
+    /// What to send, and what the fingerprint is made of.
+    pub canonical_body: String,
+    /// The client's `expand` as a query string, for reading the charge instead; empty without one.
+    pub expand_query: String,
+}
+
+/// charges.capture, judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JudgedCapture {
+    /// How much to capture; `None` for all that is authorised.
+    pub amount: Option<AmountMinor>,
+    /// What to send, and what the fingerprint is made of.
+    pub canonical_body: String,
+    /// The client's `expand` as a query string, for reading the charge instead; empty without one.
+    pub expand_query: String,
+}
+
+/// Judges the body of `POST /v1/charges`; `headers` are the request's, for the content type.
+pub fn judge_create(body: &[u8], headers: &HeaderMap) -> Result<JudgedCharge, BadParameter> {
+    let mut form = form(body, headers)?;
+    let amount = parse_amount("amount", required(&form, "amount")?)?;
+    let currency = parse_currency("currency", required(&form, "currency")?)?;
+    form.normalise("currency", currency.as_str());
+    let customer = form.scalar("customer")?.map(parse_customer).transpose()?;
+    let capture = match form.scalar("capture")? {
+        None | Some("true") => true,
+        Some("false") => false,
+        Some(other) => {
+            let message = format!("Invalid boolean: {}. Send true or false.", echo(other));
+            return Err(bad(parameter::CHARGE_INVALID, "capture", message));
+        }
+    };
+    Ok(JudgedCharge {
+        money: Money { amount, currency },
+        customer,
+        capture,
+        canonical_body: form.serialise(),
+        expand_query: form.expand_query(),
+    })
+}
+
+/// Judges the body of `POST /v1/charges/{id}/capture`; `headers` are the request's, for the content
+/// type.
+pub fn judge_capture(body: &[u8], headers: &HeaderMap) -> Result<JudgedCapture, BadParameter> {
+    let form = form(body, headers)?;
+    let amount = form.scalar("amount")?;
+    Ok(JudgedCapture {
+        amount: amount
+            .map(|text| parse_amount("amount", text))
+            .transpose()?,
+        canonical_body: form.serialise(),
+        expand_query: form.expand_query(),
+    })
+}
+
+fn form(body: &[u8], headers: &HeaderMap) -> Result<FormTree, BadParameter> {
+    headers::require_form(headers)?;
+    let form = FormTree::parse(body)?;
+    match UNBOUNDED.into_iter().find(|name| form.get(name).is_some()) {
+        None => Ok(form),
+        Some(name) => {
+            let message = format!(
+                "{name} is not accepted: it can raise what is charged above the amount that was \
+                 reserved. Leave it out."
+            );
+            Err(bad(parameter::UNKNOWN, name, message))
+        }
+    }
+}
+
+fn required<'a>(form: &'a FormTree, name: &str) -> Result<&'a str, BadParameter> {
+    form.scalar(name)?.ok_or_else(|| {
+        let message = format!("Missing required param: {name}.");
+        bad(parameter::MISSING, name, message)
+    })
+}
+
+/// A customer names the slot, so a text that Stripe might trim or that could be taken for another
+/// slot's is refused: visible ASCII without `:`.
+fn parse_customer(text: &str) -> Result<String, BadParameter> {
+    if text.is_empty() {
+        let message = "customer is empty: name a customer or leave the parameter out.";
+        return Err(bad(
+            parameter::INVALID_EMPTY,
+            "customer",
+            message.to_owned(),
+        ));
+    }
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b':');
+    if plain && text.len() <= CUSTOMER_BYTES_MAX {
+        Ok(text.to_owned())
+    } else {
+        let message = format!(
+            "Invalid customer: {}. Send an id such as cus_123.",
+            echo(text)
+        );
+        Err(bad(parameter::INVALID_CHARACTERS, "customer", message))
+    }
+}
