@@ -15,9 +15,11 @@
 //! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
 //! - [`stripe`]: the wire: what a request asks for, what an answer proves.
 //! - [`clock`]: the time of day, and the time since boot.
+//! - [`config`]: settings and secrets, as written and then checked.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
 
 pub mod clock;
+pub mod config;
 pub mod domain;
 pub mod sandbox;
 pub mod stripe;
