@@ -15,6 +15,7 @@ pub mod operation;
 pub mod outcome;
 pub mod refusal;
 pub mod reservation;
+pub mod secret;
 pub mod settlement;
 pub mod time;
 pub mod vault_key;
