@@ -4,8 +4,11 @@
 //! reading of a request can move more money than was reserved (contract §5.1).
 
 pub mod amount;
+pub mod answer;
 pub mod catalog;
 pub mod charge;
+pub mod credential;
+pub mod envelope;
 pub mod form;
 pub mod headers;
 mod parameter;

@@ -1,0 +1,211 @@
+//! Every refusal of the data plane as an answer in Stripe's envelope (design §4): one table, one
+//! function. The messages are for the engineer who reads the exception.
+//!
+//! `type` is never `card_error` and `decline_code` is never set: dunning code must not tell a customer
+//! that a card failed.
+
+mod message;
+
+#[cfg(test)]
+mod tests;
+
+use http::StatusCode;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::domain::refusal::Refusal;
+use crate::domain::vault_key::RefusalStatus;
+
+/// What a refused client gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusalAnswer {
+    /// The status.
+    pub status: StatusCode,
+    /// `error.type`.
+    pub error_type: &'static str,
+    /// `error.code`; also the label in metrics.
+    pub code: Option<&'static str>,
+    /// `error.param`.
+    pub param: Option<String>,
+    /// `error.message`.
+    pub message: String,
+    /// `Stripe-Should-Retry`.
+    pub should_retry: ShouldRetry,
+}
+
+/// `Stripe-Should-Retry`: always sent, since SDKs would retry some of these by status alone (contract
+/// §3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShouldRetry {
+    /// The same request may succeed later.
+    Yes,
+    /// It will not.
+    No,
+}
+
+impl ShouldRetry {
+    /// The header's value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "true",
+            Self::No => "false",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<&'a str>,
+    #[serde(rename = "type")]
+    error_type: &'a str,
+}
+
+impl RefusalAnswer {
+    /// The body, `application/json`.
+    pub fn body(&self) -> String {
+        let envelope = Envelope {
+            error: Body {
+                code: self.code,
+                message: &self.message,
+                param: self.param.as_deref(),
+                error_type: self.error_type,
+            },
+        };
+        // Texts under fixed names always serialise.
+        serde_json::to_string_pretty(&envelope).unwrap_or_default()
+    }
+}
+
+/// The `Request-Id` of an answer made here: `req_` and the UUID's digits, since SDKs show and log it.
+pub fn request_id(uuid: Uuid) -> String {
+    format!("req_{}", uuid.simple())
+}
+
+/// The answer to a refusal.
+pub fn answer(refusal: &Refusal) -> RefusalAnswer {
+    let row = row(refusal);
+    RefusalAnswer {
+        status: row.status,
+        error_type: row.error_type,
+        code: row.code,
+        param: param(refusal),
+        message: message::of(refusal),
+        should_retry: row.should_retry,
+    }
+}
+
+/// A row of design §4's table.
+struct Row {
+    status: StatusCode,
+    error_type: &'static str,
+    code: Option<&'static str>,
+    should_retry: ShouldRetry,
+}
+
+impl Row {
+    const fn invalid(status: StatusCode, code: &'static str) -> Self {
+        Self {
+            status,
+            error_type: "invalid_request_error",
+            code: Some(code),
+            should_retry: ShouldRetry::No,
+        }
+    }
+
+    const fn idempotency(code: Option<&'static str>) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            error_type: "idempotency_error",
+            code,
+            should_retry: ShouldRetry::No,
+        }
+    }
+
+    const fn api(status: StatusCode, code: &'static str) -> Self {
+        Self {
+            status,
+            error_type: "api_error",
+            code: Some(code),
+            should_retry: ShouldRetry::Yes,
+        }
+    }
+
+    const fn retried(mut self) -> Self {
+        self.should_retry = ShouldRetry::Yes;
+        self
+    }
+}
+
+/// Design §4.
+const fn row(refusal: &Refusal) -> Row {
+    use StatusCode as S;
+    match refusal {
+        Refusal::VaultKeyInvalid => Row::invalid(S::UNAUTHORIZED, "vault_key_invalid"),
+        Refusal::VaultKeyRevoked => Row::invalid(S::UNAUTHORIZED, "vault_key_revoked"),
+        Refusal::VaultKeyExpired { .. } => Row::invalid(S::UNAUTHORIZED, "vault_key_expired"),
+        Refusal::VaultKeyNotYetValid { .. } => {
+            Row::invalid(S::UNAUTHORIZED, "vault_key_not_yet_valid")
+        }
+        Refusal::VaultKeyStopped => Row::invalid(S::FORBIDDEN, "vault_key_stopped"),
+        Refusal::OperationNotPermitted { .. } => {
+            Row::invalid(S::FORBIDDEN, "operation_not_permitted")
+        }
+        Refusal::AccountNotPermitted => Row::invalid(S::FORBIDDEN, "account_not_permitted"),
+        Refusal::BadParameter(bad) => Row::invalid(S::BAD_REQUEST, bad.code),
+        Refusal::CurrencyNotAllowed { .. } => Row::invalid(S::BAD_REQUEST, "currency_not_allowed"),
+        Refusal::CustomerRequired => Row::invalid(S::BAD_REQUEST, "customer_required"),
+        Refusal::SpendCapReached(cap) => Row::invalid(status(cap.status), "spend_cap_reached"),
+        Refusal::ChargeLimitExceeded { status: chosen, .. } => {
+            Row::invalid(status(*chosen), "charge_limit_exceeded")
+        }
+        Refusal::DuplicateCustomerPeriod { .. } => {
+            Row::idempotency(Some("duplicate_customer_period"))
+        }
+        Refusal::IdempotencyKeyReused { .. } => Row::idempotency(None),
+        Refusal::IdempotencyKeyInUse => {
+            Row::invalid(S::CONFLICT, "idempotency_key_in_use").retried()
+        }
+        Refusal::OutcomeUnknown { retryable: true } => {
+            Row::invalid(S::CONFLICT, "outcome_unknown").retried()
+        }
+        Refusal::OutcomeUnknown { retryable: false } => {
+            Row::invalid(S::CONFLICT, "outcome_unknown")
+        }
+        Refusal::ChargeAlreadyCaptured { .. } => {
+            Row::invalid(S::BAD_REQUEST, "charge_already_captured")
+        }
+        Refusal::RequestTooLarge { .. } => Row::invalid(S::PAYLOAD_TOO_LARGE, "request_too_large"),
+        Refusal::LedgerUnavailable => Row::api(S::SERVICE_UNAVAILABLE, "ledger_unavailable"),
+        Refusal::Overloaded => Row::api(S::SERVICE_UNAVAILABLE, "overloaded"),
+        Refusal::UpstreamUnhealthy => Row::api(S::SERVICE_UNAVAILABLE, "upstream_unhealthy"),
+        Refusal::UpstreamUnreachable => Row::api(S::BAD_GATEWAY, "upstream_unreachable"),
+        Refusal::UpstreamFailed => Row::api(S::BAD_GATEWAY, "upstream_failed"),
+        Refusal::NoAnswer => Row::api(S::GATEWAY_TIMEOUT, "outcome_unknown"),
+    }
+}
+
+const fn status(chosen: RefusalStatus) -> StatusCode {
+    match chosen {
+        RefusalStatus::PaymentRequired => StatusCode::PAYMENT_REQUIRED,
+        RefusalStatus::Forbidden => StatusCode::FORBIDDEN,
+    }
+}
+
+fn param(refusal: &Refusal) -> Option<String> {
+    match refusal {
+        Refusal::BadParameter(bad) => bad.param.clone(),
+        Refusal::CurrencyNotAllowed { .. } => Some("currency".to_owned()),
+        Refusal::CustomerRequired => Some("customer".to_owned()),
+        Refusal::ChargeLimitExceeded { .. } => Some("amount".to_owned()),
+        _ => None,
+    }
+}
