@@ -16,10 +16,14 @@
 //! - [`stripe`]: the wire: what a request asks for, what an answer proves.
 //! - [`clock`]: the time of day, and the time since boot.
 //! - [`config`]: settings and secrets, as written and then checked.
+//! - [`telemetry`]: what the process tells about itself.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
+//! - [`cli`]: the commands.
 
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod sandbox;
 pub mod stripe;
+pub mod telemetry;

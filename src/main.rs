@@ -1,3 +1,7 @@
 //! The `spendcap` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    spendcap::cli::main()
+}

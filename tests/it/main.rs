@@ -5,4 +5,5 @@
     reason = "a test's helpers fail the test"
 )]
 
+mod cli;
 mod sandbox;

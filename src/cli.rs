@@ -1,0 +1,60 @@
+//! The `spendcap` command. Exit codes: 0 for done, 1 for failed, 2 for wrong usage.
+
+mod check;
+mod settings;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+
+use crate::sandbox;
+
+/// A proxy in front of Stripe that makes over-charging impossible.
+#[derive(Debug, Parser)]
+#[command(name = "spendcap", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::CheckArgs),
+    Sandbox(sandbox::cli::SandboxArgs),
+}
+
+/// Runs the command that the process was started with. Errors are printed here and nowhere else.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help goes to standard output, wrong usage to standard error; nobody may be reading.
+            let _unread = usage.print();
+            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2));
+        }
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            #[expect(clippy::print_stderr, reason = "the one place that prints errors")]
+            {
+                eprintln!("spendcap: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the threads cannot be started")?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Check(args) => check::run(&args),
+            Command::Sandbox(args) => sandbox::cli::run(args).await,
+        }
+    })
+}
