@@ -9,12 +9,16 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::domain::refusal::Refusal;
 use crate::domain::vault_key::RefusalStatus;
+
+static STRIPE_SHOULD_RETRY: HeaderName = HeaderName::from_static("stripe-should-retry");
+static REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// What a refused client gets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +86,25 @@ impl RefusalAnswer {
         };
         // Texts under fixed names always serialise.
         serde_json::to_string_pretty(&envelope).unwrap_or_default()
+    }
+
+    /// The whole response. `uuid` makes its `Request-Id`; the length is the server's to add.
+    pub fn response(&self, uuid: Uuid) -> Response<String> {
+        let mut response = Response::new(self.body());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let should_retry = HeaderValue::from_static(self.should_retry.as_str());
+        headers.insert(&STRIPE_SHOULD_RETRY, should_retry);
+        // Hex digits always fit a header.
+        if let Ok(id) = HeaderValue::try_from(request_id(uuid)) {
+            headers.insert(&REQUEST_ID, id);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Basic realm=\"spendcap\"");
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 }
 

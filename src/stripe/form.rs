@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::parameter::{self, bad, bad_request, echo};
+use super::parameter::{self, bad, bad_request, sentence};
 use crate::domain::refusal::BadParameter;
 
 /// Most parameters of one request: a charge with 200 lines of level 3 data has fewer.
@@ -47,7 +47,7 @@ pub enum FormValue {
     List(Vec<Self>),
 }
 
-/// Why a form was not accepted. The text names what to change.
+/// Why a form was not accepted: what to change, and the name, shortened.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FormError {
     /// Over [`PARAMETERS_MAX`].
@@ -169,7 +169,7 @@ fn write(out: &mut String, path: &str, value: &FormValue) {
 
 impl From<FormError> for BadParameter {
     fn from(error: FormError) -> Self {
-        let message = error.to_string();
+        let message = sentence(&error.to_string());
         let (code, param) = match &error {
             FormError::TooMany => (parameter::UNKNOWN, None),
             FormError::Semicolon | FormError::Escape | FormError::NotUtf8 | FormError::Nul => {
@@ -185,7 +185,7 @@ impl From<FormError> for BadParameter {
             | FormError::Grouping(name) => (parameter::EXCLUSIVE, Some(name)),
         };
         match param {
-            Some(name) => bad(code, name, echo(&message)),
+            Some(name) => bad(code, name, message),
             None => bad_request(code, message),
         }
     }

@@ -39,6 +39,14 @@ pub(super) fn bad_request(code: &'static str, message: String) -> BadParameter {
     }
 }
 
+/// An error's text as a sentence of its own.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let rest = letters.as_str().trim_end_matches('.');
+    format!("{}{rest}.", first.map_or_else(String::new, String::from))
+}
+
 /// `text` as an error may repeat it: short, and without control characters.
 pub(super) fn echo(text: &str) -> String {
     let mut shown: String = text

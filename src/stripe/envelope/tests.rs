@@ -230,3 +230,18 @@ fn a_request_id_looks_like_stripes() {
     let id = request_id(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
     assert_eq!(id, "req_01900000000070008000000000000001");
 }
+
+#[test]
+fn a_response_is_whole() {
+    let uuid = Uuid::from_u128(7);
+    let response = answer(&Refusal::VaultKeyInvalid).response(uuid);
+    let header = |name: &str| response.headers()[name].to_str().unwrap();
+    assert_eq!(response.status(), 401);
+    assert_eq!(header("content-type"), "application/json");
+    assert_eq!(header("stripe-should-retry"), "false");
+    assert_eq!(header("request-id"), request_id(uuid));
+    assert!(header("www-authenticate").starts_with("Basic"));
+    let response = answer(&Refusal::NoAnswer).response(uuid);
+    assert_eq!(response.headers()["stripe-should-retry"], "true");
+    assert!(!response.headers().contains_key("www-authenticate"));
+}

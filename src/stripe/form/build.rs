@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::name::{self, Segment};
 use super::{FormError, FormValue};
+use crate::stripe::parameter::echo;
 
 pub(super) fn fields(pairs: &[(String, String)]) -> Result<BTreeMap<String, FormValue>, FormError> {
     let mut fields: BTreeMap<String, Node> = BTreeMap::new();
@@ -50,7 +51,7 @@ enum Clash {
 
 impl Clash {
     fn on(self, name: &str) -> FormError {
-        let name = name.to_owned();
+        let name = echo(name);
         match self {
             Self::Duplicate => FormError::Duplicate(name),
             Self::Mixed => FormError::Mixed(name),

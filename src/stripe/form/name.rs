@@ -1,6 +1,7 @@
 //! The grammar of a decoded parameter name: `name([key]|[0]|[])*` (contract §5.1).
 
 use super::{DEPTH_MAX, FormError, PARAMETERS_MAX};
+use crate::stripe::parameter::echo;
 
 /// One step from a name to its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +19,7 @@ const METADATA: &str = "metadata";
 
 /// The name before the first bracket, and the steps after it.
 pub(super) fn parse(text: &str) -> Result<(String, Vec<Segment>), FormError> {
-    let error = || FormError::Name(text.to_owned());
+    let error = || FormError::Name(echo(text));
     let root_end = text.find('[').unwrap_or(text.len());
     let (root, mut rest) = text.split_at(root_end);
     if !is_name(root) {
@@ -34,11 +35,11 @@ pub(super) fn parse(text: &str) -> Result<(String, Vec<Segment>), FormError> {
         rest = after;
         // The root counts too.
         if segments.len() >= DEPTH_MAX {
-            return Err(FormError::TooDeep(text.to_owned()));
+            return Err(FormError::TooDeep(echo(text)));
         }
     }
     if nests_lists_without_indices(&segments) {
-        return Err(FormError::Grouping(text.to_owned()));
+        return Err(FormError::Grouping(echo(text)));
     }
     Ok((root.to_owned(), segments))
 }

@@ -2,6 +2,7 @@
 //! errors, so that nothing is judged that Stripe would read otherwise.
 
 use super::{FormError, PARAMETERS_MAX};
+use crate::stripe::parameter::echo;
 
 /// Name and value of every pair, in order, decoded once. Empty pairs (`a=1&&b=2`) are skipped, as
 /// every reader does.
@@ -18,7 +19,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<(String, String)>, FormError> {
         let mut halves = pair.splitn(2, |byte| *byte == b'=');
         let name = text(halves.next().unwrap_or_default())?;
         let Some(value) = halves.next() else {
-            return Err(FormError::NoValue(name));
+            return Err(FormError::NoValue(echo(&name)));
         };
         pairs.push((name, text(value)?));
     }

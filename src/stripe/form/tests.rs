@@ -177,7 +177,7 @@ fn an_error_names_the_parameter_and_stays_short() {
     let bad = BadParameter::from(FormError::Duplicate("amount".to_owned()));
     assert_eq!(bad.code, "parameters_exclusive");
     assert_eq!(bad.param.as_deref(), Some("amount"));
-    assert_eq!(bad.message, "parameter sent more than once: amount");
+    assert_eq!(bad.message, "Parameter sent more than once: amount.");
 }
 
 fn to_rack(value: &FormValue) -> Rack {
