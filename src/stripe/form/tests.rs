@@ -242,23 +242,25 @@ fn tree() -> impl Strategy<Value = FormTree> {
     })
 }
 
-/// Bodies near the edge of the grammar: few names, every trick.
+/// Bodies near the edge of the grammar: few names, so that they meet; mostly plain, so that many are
+/// accepted; now and then a trick.
 fn tricky_body() -> impl Strategy<Value = String> {
     let name = prop_oneof![
-        3 => "(amount|currency|customer|items|a|_method)",
-        1 => "[\\[\\] +a.%]{0,3}",
+        12 => "(amount|customer|a)",
+        1 => "[\\[\\] +a.%_]{0,3}",
     ];
-    let steps = prop::collection::vec(
-        prop_oneof!["\\[[0-2ab]?\\]", Just("[]".to_owned()), "[\\[\\]]"],
-        0..3,
-    );
-    let joint = "(&|&|&|&|&|&|;|& )";
-    let pair = (name, steps, "[0-9a%;=]{0,3}", joint)
+    let step = prop_oneof![8 => "\\[[01ab]?\\]", 1 => "[\\[\\]]"];
+    let steps = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(step, 1..3)];
+    let value = prop_oneof![12 => "[0-9]{0,2}", 1 => "[0-9a%;=+]{0,3}"];
+    let joint = prop_oneof![12 => Just("&"), 1 => Just(";"), 1 => Just("& ")];
+    let pair = (name, steps, value, joint)
         .prop_map(|(name, steps, value, joint)| format!("{name}{}={value}{joint}", steps.concat()));
-    prop::collection::vec(pair, 0..6).prop_map(|pairs| pairs.concat())
+    prop::collection::vec(pair, 0..4).prop_map(|pairs| pairs.concat())
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
     #[test]
     fn trees_round_trip(tree in tree()) {
         let body = tree.serialise();
