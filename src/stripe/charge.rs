@@ -5,7 +5,7 @@
 //! What the payer pays is `amount`, whatever else a charge says. `application_fee*`, `on_behalf_of`,
 //! `destination`, `transfer_data` and `transfer_group` only divide that amount afterwards, so they are
 //! forwarded; `source`, `card`, `description`, `metadata`, `shipping` and the rest do not touch it.
-//! The parameters in [`UNBOUNDED`] can make the amount grow or mean another currency in other parts of
+//! The parameters in `UNBOUNDED` can make the amount grow or mean another currency in other parts of
 //! the API (contract §1.2, §1.3): refused, whether or not Stripe takes them on charges. Names nobody
 //! knows are Stripe's to refuse.
 

@@ -86,7 +86,7 @@ pub enum FormError {
     /// `items[][…]` whose grouping into items depends on the reader.
     #[error("ambiguous array of objects: write indices such as items[0][…] instead of {0}")]
     Grouping(String),
-    /// One of [`REFUSED`].
+    /// One of `REFUSED`.
     #[error("parameter not accepted here: {0}")]
     Refused(String),
 }
