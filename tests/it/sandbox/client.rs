@@ -71,6 +71,13 @@ pub(crate) fn post(path: &str, body: &str) -> Call {
     }
 }
 
+pub(crate) fn delete(path: &str) -> Call {
+    Call {
+        method: "DELETE",
+        ..get(path)
+    }
+}
+
 /// A charge of 99 dollars.
 pub(crate) fn charge(customer: &str) -> Call {
     post(

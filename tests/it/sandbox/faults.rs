@@ -187,6 +187,23 @@ async fn a_hang_lasts_until_it_is_cleared() {
 }
 
 #[tokio::test]
+async fn a_hang_ends_with_its_connection_and_frees_the_key() {
+    let sandbox = start();
+    let at = Moment::BeforeCommit;
+    sandbox.add_fault(Fault::new(FaultKind::Hang { at }).once());
+    tokio::select! {
+        _answer = charge("cus_1").key("k").try_send(&sandbox) => panic!("the hang ended"),
+        () = sandbox.wait_until_held(1) => {}
+    }
+    while sandbox.held() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let repeat = charge("cus_1").key("k").send(&sandbox).await;
+    assert_eq!(repeat.verdict(), "200");
+    assert_eq!(repeat.header("idempotent-replayed"), None);
+}
+
+#[tokio::test]
 async fn faults_meet_only_what_they_name() {
     let sandbox = start();
     let uncaptured = "amount=100&currency=usd&customer=cus_1&capture=false";
