@@ -14,10 +14,12 @@ mod charge_view;
 mod charges;
 pub mod cli;
 mod control;
+mod credentials;
 mod customers;
 mod errors;
 mod events;
 mod expand;
+mod fault_board;
 mod faults;
 mod form;
 mod gate;
@@ -42,9 +44,10 @@ use std::time::Duration;
 
 use tokio_rustls::TlsAcceptor;
 
+pub use self::credentials::Authorization;
 pub use self::faults::{Fault, FaultKind, Moment, Outage};
 pub use self::made::MadeCharge;
-pub use self::recorder::{Authorization, SeenRequest, WrongKey};
+pub use self::recorder::{SeenRequest, WrongKey};
 
 use crate::clock::Clock;
 

@@ -10,13 +10,13 @@ use hyper::body::Incoming;
 
 use super::api::{self, Answer, Call, Twist};
 use super::control;
+use super::credentials::Credentials;
 use super::errors::ApiError;
 use super::events::API_VERSION;
 use super::faults::Outage;
 use super::form;
 use super::mischief::{self, Delivery};
 use super::params::Params;
-use super::recorder::Credentials;
 use super::reply::Reply;
 use super::wire::{CutBody, ResponseBody, Wire};
 use super::world::World;

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use crate::clock::Clock;
 
 use super::books::Account;
-use super::faults::FaultBoard;
+use super::fault_board::FaultBoard;
 use super::gate::Gate;
 use super::ids::Ids;
 use super::recorder::Recorder;
