@@ -15,6 +15,7 @@
 //! - [`domain`]: the words and the decisions, pure: no IO, no clock, no async.
 //! - [`stripe`]: the wire: what a request asks for, what an answer proves.
 //! - [`clock`]: the time of day, and the time since boot.
+//! - [`ledger`]: what is reserved, settled and known, durably.
 //! - [`config`]: settings and secrets, as written and then checked.
 //! - [`telemetry`]: what the process tells about itself.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod ledger;
 pub mod sandbox;
 pub mod stripe;
 pub mod telemetry;

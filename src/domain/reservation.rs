@@ -199,3 +199,8 @@ pub struct Request {
     /// When it was first seen.
     pub created_at: UnixMs,
 }
+
+/// The intent claim of an operation on an object that no reservation owned: at most one at a time.
+pub fn object_claim(account: &str, object_id: &str) -> Digest16 {
+    Digest16::of("object/1", &[account, object_id])
+}

@@ -6,7 +6,7 @@ use super::{Action, Ask, Facts, KeyUse, Observed, read, resend};
 use crate::domain::flag::FlagKind;
 use crate::domain::money::Money;
 use crate::domain::refusal::Refusal;
-use crate::domain::reservation::{Reservation, State};
+use crate::domain::reservation::{Reservation, State, object_claim};
 use crate::domain::vault_key::{OnDuplicate, VaultKey};
 
 pub(super) fn decide(

@@ -1,0 +1,19 @@
+//! The ledger: what is reserved, settled and known, durably.
+//!
+//! A [`Ledger`] is a handle. Commands go through a bounded queue to one writer, which takes whatever
+//! has queued, loads the working set ([`book`]), decides each in order, writes the difference, commits
+//! once and answers all (design §3.5). SQLite and PostgreSQL differ only in loading and writing.
+
+pub mod book;
+pub mod command;
+pub mod flag;
+mod handle;
+mod reads;
+mod store;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use handle::{Ledger, LedgerError, Ready, SettleTicket};
+pub use reads::{AuditEntry, Page, ReservationFilter};

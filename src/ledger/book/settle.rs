@@ -1,0 +1,130 @@
+//! Outcomes and deadlines meet the book.
+
+use super::{Book, BookError};
+use crate::domain::flag::FlagKind;
+use crate::domain::id::ReservationId;
+use crate::domain::money::AmountMinor;
+use crate::domain::outcome::Outcome;
+use crate::domain::reservation::{Reservation, State};
+use crate::domain::settlement::{DoubleCharge, Report, World, settle};
+use crate::ledger::command::Settled;
+
+impl Book {
+    pub(super) fn settle(&mut self, report: &Report) -> Result<Settled, BookError> {
+        let carried = &report.reservation;
+        let Some(row) = self.reservations.get(&carried.id).cloned() else {
+            return self.settle_lost(report);
+        };
+        let world = self.world(&row, &report.outcome);
+        let settlement = settle(&row, report, &world);
+        let (currency, vault_key) = (row.currency, row.vault_key.clone());
+        let came_back = !row.state.is_reserved()
+            && row.state != State::Settled
+            && matches!(settlement.row.state, State::Open | State::Settled);
+        if settlement.row != row {
+            self.put(settlement.row.clone())?;
+        }
+        for kind in &settlement.flags {
+            self.flag(row.id, *kind);
+        }
+        if let Some(double) = &settlement.double_charge {
+            self.record_double_charge(&row, double)?;
+        }
+        let over = self
+            .cap(&vault_key, currency)
+            .is_some_and(|cap| cap.used() > cap.max_amount);
+        if settlement.stop_key || (came_back && over) {
+            self.stop_key(&vault_key);
+        }
+        Ok(Settled {
+            state: settlement.row.state,
+            flags: settlement.flags,
+            remaining: self.remaining(&vault_key, currency),
+        })
+    }
+
+    fn world(&self, row: &Reservation, outcome: &Outcome) -> World {
+        let taken = |claim| self.holder(claim).is_some_and(|holder| holder.id != row.id);
+        let owner = outcome
+            .object_id()
+            .and_then(|id| self.object_owner(&row.account, id));
+        World {
+            now: self.now,
+            object_owner: owner.map(|owner| owner.id),
+            slot_taken: taken(row.slot_claim),
+            intent_taken: taken(row.intent_claim),
+        }
+    }
+
+    /// The row is gone (a restored or lagging database): it is rebuilt as it was sent, unless the outcome
+    /// says that there is nothing to remember.
+    fn settle_lost(&mut self, report: &Report) -> Result<Settled, BookError> {
+        let mut row = report.reservation.clone();
+        let nothing = Settled {
+            state: State::Released,
+            flags: Vec::new(),
+            remaining: self.remaining(&row.vault_key, row.currency),
+        };
+        match report.outcome {
+            Outcome::NotSent | Outcome::RefusedThisSend if row.send.unproven <= 1 => {
+                return Ok(nothing);
+            }
+            Outcome::StoredRefusal | Outcome::Dead { .. } => return Ok(nothing),
+            _ => {}
+        }
+        let world = self.world(&row, &report.outcome);
+        row.slot_claim = row.slot_claim.filter(|_| !world.slot_taken);
+        row.intent_claim = row.intent_claim.filter(|_| !world.intent_taken);
+        if !self.vault_keys.contains_key(&row.vault_key) {
+            return Err(BookError::UnknownVaultKey(row.vault_key));
+        }
+        self.put(row)?;
+        self.settle(report)
+    }
+
+    /// Money moved twice for one intent: the second object gets a row of its own, over the cap if need be.
+    fn record_double_charge(
+        &mut self,
+        row: &Reservation,
+        double: &DoubleCharge,
+    ) -> Result<(), BookError> {
+        let id = self.take_id()?;
+        let mut second = row.clone();
+        second.id = id;
+        (second.slot_claim, second.intent_claim) = (None, None);
+        second.object_id = Some(double.object_id.clone());
+        second.amount_reserved = double.reserved;
+        second.amount_settled = double.settled;
+        second.amount = double.reserved.saturating_add(double.settled);
+        let settled = double.settled > AmountMinor::ZERO;
+        second.state = if settled { State::Settled } else { State::Open };
+        second.send.unproven = 0;
+        second.send.first_unproven_at = None;
+        second.outcome_stored = true;
+        second.created_at = self.now;
+        second.resolved_at = settled.then_some(self.now);
+        self.put(second)?;
+        self.flag(id, FlagKind::DoubleCharge);
+        Ok(())
+    }
+
+    /// Holds every loaded in-flight row past its deadline: nobody may say any more what became of it.
+    pub(super) fn sweep(&mut self) -> Result<usize, BookError> {
+        let overdue: Vec<ReservationId> = self
+            .reservations
+            .values()
+            .filter(|row| row.state == State::InFlight && row.send.deadline <= self.now)
+            .map(|row| row.id)
+            .collect();
+        for id in &overdue {
+            if let Some(row) = self.reservations.get(id) {
+                let held = Reservation {
+                    state: State::Held,
+                    ..row.clone()
+                };
+                self.put(held)?;
+            }
+        }
+        Ok(overdue.len())
+    }
+}

@@ -1,0 +1,116 @@
+//! What a batch needs to see before it can be decided.
+
+use std::collections::BTreeSet;
+
+use crate::domain::decision::Ask;
+use crate::domain::digest::Digest16;
+use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
+use crate::domain::outcome::Outcome;
+use crate::domain::settlement::Report;
+
+use crate::ledger::command::{Control, ControlRequest, Work};
+
+/// The rows a store loads, all sets sorted so that locks are taken in one order everywhere.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Locked first, in order, each with all its caps.
+    pub vault_keys: BTreeSet<VaultKeyId>,
+    /// Request rows, each with the reservation it points at.
+    pub requests: BTreeSet<Digest16>,
+    /// Unreleased reservations that hold one of these as slot or intent.
+    pub claims: BTreeSet<Digest16>,
+    /// Reservations by id.
+    pub reservations: BTreeSet<ReservationId>,
+    /// Reservations by (account, object id), every one of them.
+    pub objects: BTreeSet<(String, String)>,
+    /// In-flight reservations past their deadline, a bounded number.
+    pub overdue: bool,
+    /// Flags by id.
+    pub flags: BTreeSet<FlagId>,
+    /// Admin commands by idempotency key.
+    pub control_keys: BTreeSet<Digest16>,
+    /// The last audit entry, locked until the commit.
+    pub audit_tail: bool,
+    /// How many fresh reservation ids the batch may use.
+    pub fresh_ids: usize,
+}
+
+impl Wanted {
+    /// What a batch needs.
+    pub fn by<'a>(batch: impl IntoIterator<Item = &'a Work>) -> Self {
+        let mut wanted = Self::default();
+        for work in batch {
+            match work {
+                Work::Reserve(ask) => wanted.add_ask(ask),
+                Work::Settle(report) => wanted.add_report(report),
+                Work::Sweep => wanted.overdue = true,
+                Work::Control(request) => wanted.add_control(request),
+            }
+        }
+        wanted
+    }
+
+    fn add_ask(&mut self, ask: &Ask) {
+        self.fresh_ids = self.fresh_ids.saturating_add(1);
+        self.vault_keys.insert(ask.vault_key.clone());
+        self.requests.extend(ask.key.digests());
+        self.claims.extend(ask.slot().map(|slot| slot.digest()));
+        self.claims.extend(ask.intent_digest());
+        if let Some(target) = &ask.target {
+            self.objects
+                .insert((ask.account.clone(), target.object_id.clone()));
+            if let Some((reservation, vault_key)) = &target.owner {
+                self.reservations.insert(*reservation);
+                self.vault_keys.insert(vault_key.clone());
+            }
+        }
+    }
+
+    fn add_report(&mut self, report: &Report) {
+        let row = &report.reservation;
+        self.fresh_ids = self.fresh_ids.saturating_add(1);
+        self.vault_keys.insert(row.vault_key.clone());
+        self.reservations.insert(row.id);
+        if let Some(object_id) = report.outcome.object_id() {
+            self.objects
+                .insert((row.account.clone(), object_id.to_owned()));
+        }
+        // Only a row that comes back to life asks whether its claims are still free.
+        if matches!(
+            report.outcome,
+            Outcome::Settled { .. } | Outcome::Open { .. }
+        ) {
+            self.claims
+                .extend(row.slot_claim.iter().chain(&row.intent_claim));
+        }
+    }
+
+    fn add_control(&mut self, request: &ControlRequest) {
+        self.audit_tail = true;
+        self.control_keys
+            .extend(request.idempotency.map(|key| key.digest));
+        match &request.control {
+            Control::CreateKey { key, .. } => {
+                // Looked up so that a repeat under the same key finds what it made.
+                self.vault_keys.insert(key.id.clone());
+            }
+            Control::UpdateKey { id, .. }
+            | Control::Revoke { id, .. }
+            | Control::Rotate { id, .. } => {
+                self.vault_keys.insert(id.clone());
+            }
+            Control::Resolve {
+                reservation,
+                vault_key,
+                ..
+            } => {
+                self.fresh_ids = self.fresh_ids.saturating_add(1);
+                self.reservations.insert(*reservation);
+                self.vault_keys.insert(vault_key.clone());
+            }
+            Control::Acknowledge { flag } => {
+                self.flags.insert(*flag);
+            }
+        }
+    }
+}

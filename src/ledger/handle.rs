@@ -1,0 +1,166 @@
+//! The handle every other part holds: commands through the writer, reads beside it.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::book::SendTimes;
+use super::command::{Answer, ControlDone, ControlError, ControlRequest, Settled, Verdict, Work};
+use super::reads::Reads;
+use super::store::Store;
+use super::writer::{Command, Writer};
+use crate::domain::decision::Ask;
+use crate::domain::settlement::Report;
+
+/// Commands that may wait for the writer. At some thousands of charges a second this is under a second
+/// of work; beyond it a caller is better told to come back.
+const QUEUE_MAX: usize = 8192;
+
+/// How often rows past their deadline are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// The ledger did not take a command. Nothing of it is stored.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum LedgerError {
+    /// The database cannot be read or written.
+    #[error("the ledger is not available")]
+    Unavailable,
+    /// Too many commands wait.
+    #[error("the ledger's queue is full")]
+    Overloaded,
+    /// The stored books contradict the command.
+    #[error("the ledger does not agree with itself")]
+    Inconsistent,
+}
+
+/// A cheap clone; the writer ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    commands: mpsc::Sender<Command>,
+    reads: Reads,
+}
+
+/// The ledger can take money: what `/readyz` reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The version of the schema that was found.
+    pub schema_version: i64,
+}
+
+/// A settle that is on its way: the writer keeps it until it holds.
+#[derive(Debug)]
+pub struct SettleTicket(oneshot::Receiver<Result<Answer, LedgerError>>);
+
+impl SettleTicket {
+    /// Waits until the outcome is stored. Dropping the ticket does not stop the settle.
+    pub async fn stored(self) -> Result<Settled, LedgerError> {
+        match self.0.await {
+            Ok(Ok(Answer::Settled(settled))) => Ok(settled),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+}
+
+impl Ledger {
+    /// Starts a writer over `store`. The handle of the task ends once every clone is dropped.
+    pub(super) fn start(
+        store: impl Store,
+        reads: Reads,
+        times: SendTimes,
+    ) -> (Self, JoinHandle<()>) {
+        let (commands, queue) = mpsc::channel(QUEUE_MAX);
+        let writer = tokio::spawn(Writer::new(store, times, queue).run());
+        tokio::spawn(sweep(commands.downgrade()));
+        (Self { commands, reads }, writer)
+    }
+
+    /// Decides a request that can move money; the answer comes after its commit.
+    pub async fn reserve(&self, ask: Ask) -> Result<Verdict, LedgerError> {
+        match self.try_command(Work::Reserve(Box::new(ask)))?.await {
+            Ok(Ok(Answer::Verdict(verdict))) => Ok(verdict),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+
+    /// Queues what an answer proved. It is retried until it holds, so only the queue can be waited for.
+    pub async fn settle(&self, report: Report) -> SettleTicket {
+        let (answer, stored) = oneshot::channel();
+        let command = Command {
+            work: Work::Settle(Box::new(report)),
+            answer,
+        };
+        // Fails only when the writer is gone, and then the receiver says so.
+        let _writer_gone = self.commands.send(command).await;
+        SettleTicket(stored)
+    }
+
+    /// Carries out an operator's command.
+    pub async fn control(
+        &self,
+        request: ControlRequest,
+    ) -> Result<Result<ControlDone, ControlError>, LedgerError> {
+        match self.try_command(Work::Control(Box::new(request)))?.await {
+            Ok(Ok(Answer::Control(done))) => Ok(done),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+
+    /// Holds what is past its deadline now; returns how many rows that were.
+    pub async fn sweep(&self) -> Result<usize, LedgerError> {
+        match self.try_command(Work::Sweep)?.await {
+            Ok(Ok(Answer::Swept(held))) => Ok(held),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+
+    /// Looks things up without going through the writer.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    fn try_command(
+        &self,
+        work: Work,
+    ) -> Result<oneshot::Receiver<Result<Answer, LedgerError>>, LedgerError> {
+        let (answer, receiver) = oneshot::channel();
+        match self.commands.try_send(Command { work, answer }) {
+            Ok(()) => Ok(receiver),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(LedgerError::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(LedgerError::Unavailable),
+        }
+    }
+}
+
+/// Any replica may do it; a weak handle, so that it never keeps the writer alive.
+async fn sweep(commands: mpsc::WeakSender<Command>) {
+    let mut tick = tokio::time::interval(SWEEP_EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let Some(commands) = commands.upgrade() else {
+            return;
+        };
+        let (answer, swept) = oneshot::channel();
+        if commands
+            .try_send(Command {
+                work: Work::Sweep,
+                answer,
+            })
+            .is_err()
+        {
+            continue;
+        }
+        drop(commands);
+        if let Ok(Ok(Answer::Swept(held))) = swept.await
+            && held > 0
+        {
+            tracing::warn!(held, "Reservations passed their deadline and are held");
+        }
+    }
+}

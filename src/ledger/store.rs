@@ -1,0 +1,48 @@
+//! What a database does for the writer: load the working set, write the difference, commit.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use thiserror::Error;
+
+use super::book::{Book, Loaded, Wanted};
+use crate::domain::id::ReservationId;
+
+/// One connection to one database, owned by the writer. At most one transaction is open on it.
+pub trait Store: Send + 'static {
+    /// Opens a transaction, locks the wanted vault keys in order, then loads the rest. Reconnects where
+    /// the connection is gone. After an error no transaction is open.
+    fn begin(&mut self, wanted: &Wanted)
+    -> impl Future<Output = Result<Loaded, StoreError>> + Send;
+
+    /// Writes what changed and commits; with no change, only ends the transaction. After an error no
+    /// transaction is open.
+    fn commit(&mut self, book: &Book) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Ends the transaction without writing.
+    fn rollback(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// True where all of these reservations are stored: reads back an ambiguous commit on a connection
+    /// of its own.
+    fn all_stored(
+        &mut self,
+        ids: &BTreeSet<ReservationId>,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+}
+
+/// Why a batch was not stored.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another process wrote first (a unique index, a version, 40001, 40P01): load and decide again.
+    #[error("another process changed the same rows first")]
+    Conflict,
+    /// The database did not do it, and certainly so.
+    #[error("the database is not available")]
+    Unavailable(#[source] sqlx::Error),
+    /// The commit was sent and no answer came: it may be stored.
+    #[error("the database did not confirm a commit")]
+    Ambiguous(#[source] sqlx::Error),
+    /// A row cannot be read as what it is.
+    #[error("the ledger holds a row that cannot be read: {0}")]
+    Unreadable(String),
+}
