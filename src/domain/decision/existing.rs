@@ -91,10 +91,14 @@ fn reserve_in_full(
         },
         observed,
     )?;
+    let object = ask
+        .target
+        .as_ref()
+        .map(|target| object_claim(&ask.account, &target.object_id));
     Ok(Action::Reserve {
         key,
         slot_claim: None,
-        intent_claim: None,
+        intent_claim: object,
     })
 }
 
