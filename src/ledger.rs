@@ -6,14 +6,25 @@
 
 pub mod book;
 pub mod command;
+mod file;
 pub mod flag;
 mod handle;
+mod open;
+mod pin;
 mod reads;
+mod schema;
 mod store;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub use file::FileError;
 pub use handle::{Ledger, LedgerError, Ready, SettleTicket};
-pub use reads::{AuditEntry, Page, ReservationFilter};
+pub use open::{LedgerOptions, OpenError};
+pub use pin::PinError;
+pub use reads::{
+    AuditEntry, CapSums, FlagFilter, Listed, Page, PeriodCap, PeriodRollUp, Reads,
+    ReservationFilter, StateSums, VaultKeyFilter,
+};
+pub use schema::SchemaError;

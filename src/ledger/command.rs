@@ -47,7 +47,7 @@ pub enum Verdict {
 /// commit; forwarding takes one by value.
 #[derive(Debug)]
 pub struct Ticket {
-    pub(super) reservation: Reservation,
+    pub(super) reservation: Box<Reservation>,
     pub(super) flags: Vec<FlagKind>,
     pub(super) remaining: AmountMinor,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::book::{BookError, SendTimes};
+use super::book::SendTimes;
 use super::command::{Answer, Work};
 use super::handle::LedgerError;
 use super::store::{Store, StoreError};
@@ -67,6 +67,7 @@ impl<S: Store> Writer<S> {
             let batch = std::mem::take(&mut self.backlog);
             self.execute(batch).await;
         }
+        self.store.close().await;
     }
 
     async fn next_batch(&mut self) -> Option<Vec<Command>> {
@@ -95,7 +96,10 @@ impl<S: Store> Writer<S> {
         match self.attempt(&batch).await {
             Attempt::Stored(answers) => self.deliver(batch, answers),
             // One command's race or mistake must not fail the others.
-            Attempt::Failed(StoreError::Conflict) | Attempt::Refused(_) => {
+            Attempt::Failed(
+                StoreError::Conflict | StoreError::Unreadable(_) | StoreError::Rejected(_),
+            )
+            | Attempt::Refused(_) => {
                 for command in batch {
                     self.execute_singly(command).await;
                 }
@@ -123,6 +127,9 @@ impl<S: Store> Writer<S> {
                 Attempt::Stored(answers) => return self.deliver(batch, answers),
                 Attempt::Failed(StoreError::Conflict) => {}
                 Attempt::Refused(error) => return refuse(batch, &error),
+                Attempt::Failed(error @ (StoreError::Unreadable(_) | StoreError::Rejected(_))) => {
+                    return refuse(batch, &error);
+                }
                 Attempt::Failed(error) => return self.fail(batch, &error),
                 Attempt::Ambiguous {
                     error,
@@ -202,9 +209,11 @@ impl<S: Store> Writer<S> {
     }
 }
 
-/// The book cannot take this command as it is; trying again would not help.
-fn refuse(batch: Vec<Command>, error: &BookError) {
-    tracing::error!(error = %error, "The ledger refused a command");
+/// The books cannot take this command as it is; trying again would not help. A settle's row stays in
+/// flight and is held at its deadline.
+fn refuse(batch: Vec<Command>, error: &dyn std::error::Error) {
+    let source = error.source().map(ToString::to_string);
+    tracing::error!(error = %error, source, "The ledger refused a command");
     for command in batch {
         let _gone = command.answer.send(Err(LedgerError::Inconsistent));
     }

@@ -6,4 +6,5 @@
 )]
 
 mod cli;
+mod ledger;
 mod sandbox;

@@ -152,7 +152,7 @@ impl Book {
     }
 
     fn ticket(&self, id: ReservationId, flags: Vec<FlagKind>) -> Result<Verdict, BookError> {
-        let reservation = self.row(id)?.clone();
+        let reservation = Box::new(self.row(id)?.clone());
         let remaining = self.remaining(&reservation.vault_key, reservation.currency);
         Ok(Verdict::Send(Ticket {
             reservation,

@@ -11,7 +11,7 @@ use crate::domain::settlement::Report;
 use crate::ledger::command::{Control, ControlRequest, Work};
 
 /// The rows a store loads, all sets sorted so that locks are taken in one order everywhere.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Locked first, in order, each with all its caps.
     pub vault_keys: BTreeSet<VaultKeyId>,
@@ -48,6 +48,17 @@ impl Wanted {
             }
         }
         wanted
+    }
+
+    /// Adds what an earlier admin command worked on, so that its repeat can be answered.
+    pub fn add_subject(&mut self, name: &str) {
+        if let Ok(id) = name.parse::<VaultKeyId>() {
+            self.vault_keys.insert(id);
+        } else if let Ok(id) = name.parse::<ReservationId>() {
+            self.reservations.insert(id);
+        } else if let Ok(id) = name.parse::<FlagId>() {
+            self.flags.insert(id);
+        }
     }
 
     fn add_ask(&mut self, ask: &Ask) {

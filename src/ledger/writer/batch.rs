@@ -67,7 +67,7 @@ pub(super) fn not_sent(answer: Answer) -> Option<Report> {
     match answer {
         Answer::Verdict(Verdict::Send(ticket)) if ticket.reservation.send.sends == 1 => {
             Some(Report {
-                reservation: ticket.reservation,
+                reservation: *ticket.reservation,
                 outcome: Outcome::NotSent,
             })
         }

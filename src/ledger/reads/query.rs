@@ -1,0 +1,150 @@
+//! Runs a read on whichever database it is, and waits only so long.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPool};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr};
+
+use crate::clock::Clock;
+use crate::ledger::handle::LedgerError;
+use crate::ledger::store::rows::Cells;
+use crate::ledger::store::statement::{Execute as _, Param, bind_all};
+use crate::ledger::store::{StoreError, postgres, sqlite};
+
+/// A caller is better refused than kept waiting: nothing here takes this long on a sound database.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Reads from whichever database the ledger is in.
+#[derive(Clone, Debug)]
+pub struct Reads {
+    pools: Pools,
+    pub(super) clock: Clock,
+}
+
+#[derive(Clone, Debug)]
+enum Pools {
+    Sqlite(SqlitePool, Box<SqliteConnectOptions>),
+    Postgres(PgPool),
+}
+
+/// A statement whose conditions depend on what is asked.
+pub(super) struct Select {
+    sql: String,
+    params: Vec<Param>,
+}
+
+impl Select {
+    pub(super) fn new(sql: &'static str) -> Self {
+        Self {
+            sql: sql.to_owned(),
+            params: Vec::new(),
+        }
+    }
+
+    /// Adds a piece of SQL in which `?` stands for the parameter.
+    pub(super) fn with(&mut self, sql: &'static str, param: impl Into<Param>) -> &mut Self {
+        self.params.push(param.into());
+        let number = format!("${}", self.params.len());
+        self.sql.push_str(&sql.replace('?', &number));
+        self
+    }
+}
+
+impl Reads {
+    pub(in crate::ledger) fn sqlite(options: SqliteConnectOptions, clock: Clock) -> Self {
+        let pools = Pools::Sqlite(sqlite::readers(&options), Box::new(options));
+        Self { pools, clock }
+    }
+
+    pub(in crate::ledger) fn postgres(options: &PgConnectOptions, clock: Clock) -> Self {
+        let pools = Pools::Postgres(postgres::readers(options));
+        Self { pools, clock }
+    }
+
+    pub(super) async fn select<T>(
+        &self,
+        select: Select,
+        decode: impl FnMut(&dyn Cells) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, LedgerError> {
+        // Put together from this crate's own pieces; what a caller says is in the parameters.
+        self.fetch(AssertSqlSafe(select.sql), select.params, decode)
+            .await
+    }
+
+    pub(super) async fn fetch<T>(
+        &self,
+        sql: impl SqlSafeStr,
+        params: Vec<Param>,
+        mut decode: impl FnMut(&dyn Cells) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, LedgerError> {
+        let read = async {
+            let decoded: Result<Vec<T>, StoreError> = match &self.pools {
+                Pools::Sqlite(pool, _) => {
+                    let found = bind_all!(sqlx::query(sql), params).fetch_all(pool).await;
+                    found
+                        .map_err(StoreError::Unavailable)?
+                        .iter()
+                        .map(|row| decode(row))
+                        .collect()
+                }
+                Pools::Postgres(pool) => {
+                    let found = bind_all!(sqlx::query(sql), params).fetch_all(pool).await;
+                    found
+                        .map_err(StoreError::Unavailable)?
+                        .iter()
+                        .map(|row| decode(row))
+                        .collect()
+                }
+            };
+            decoded
+        };
+        match tokio::time::timeout(READ_TIMEOUT, read).await {
+            Ok(found) => found.map_err(|error| failed(&error)),
+            Err(_elapsed) => {
+                tracing::warn!("The ledger was not read in time");
+                Err(LedgerError::Unavailable)
+            }
+        }
+    }
+
+    /// Stores a fact about the ledger unless it is known; returns what is known.
+    pub(in crate::ledger) async fn pin_fact(
+        &self,
+        name: &'static str,
+        value: &str,
+    ) -> Result<String, LedgerError> {
+        const INSERT: &str = "/* Reads::pin_fact */
+            INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+        const KNOWN: &str = "/* Reads::pin_fact */ SELECT value FROM meta WHERE name = $1";
+        let params: [Param; 2] = [name.into(), value.into()];
+        let insert = async {
+            match &self.pools {
+                Pools::Sqlite(_, options) => {
+                    let connection = options.connect().await.map_err(StoreError::Unavailable);
+                    connection?.execute(INSERT, params).await
+                }
+                Pools::Postgres(pool) => {
+                    let connection = pool.acquire().await.map_err(StoreError::Unavailable);
+                    connection?.execute(INSERT, params).await
+                }
+            }
+        };
+        let inserted = tokio::time::timeout(READ_TIMEOUT, insert).await;
+        let inserted = inserted.map_err(|_elapsed| LedgerError::Unavailable)?;
+        inserted.map_err(|error| failed(&error))?;
+        let mut known = self
+            .fetch(KNOWN, vec![name.into()], |row| row.text(0))
+            .await?;
+        known.pop().ok_or(LedgerError::Inconsistent)
+    }
+}
+
+fn failed(error: &StoreError) -> LedgerError {
+    let source = std::error::Error::source(error).map(ToString::to_string);
+    tracing::warn!(error = %error, source, "The ledger was not read");
+    match error {
+        StoreError::Unreadable(_) => LedgerError::Inconsistent,
+        _ => LedgerError::Unavailable,
+    }
+}

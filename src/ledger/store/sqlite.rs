@@ -1,0 +1,227 @@
+//! The ledger in one SQLite file, which this process alone writes.
+
+mod checkpoint;
+mod json;
+mod load;
+mod write;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::ConnectOptions as _;
+use sqlx::Connection as _;
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
+};
+use tokio::task::JoinHandle;
+
+use super::rows::Cells as _;
+use super::{READ_WAIT_MAX, Store, StoreError, control};
+use crate::clock::Clock;
+use crate::domain::id::ReservationId;
+use crate::ledger::book::{Book, Loaded, Wanted};
+use crate::ledger::file::LedgerFile;
+
+/// How long a statement waits for a checkpoint that holds the write lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Readers that may work at once; each has a thread of its own.
+const READERS_MAX: u32 = 4;
+
+/// Rows that may wait between the database's thread and the writer: more than most batches load.
+const ROWS_BUFFERED: usize = 2048;
+
+const HOLD_IN_FLIGHT: &str = "/* sqlite SqliteStore::open */
+    UPDATE reservations SET state = 'held', version = version + 1 WHERE state = 'in_flight'";
+
+/// The writer's connection.
+#[derive(Debug)]
+pub(crate) struct SqliteStore {
+    options: SqliteConnectOptions,
+    connection: Option<SqliteConnection>,
+    clock: Clock,
+    next_id: i64,
+    checkpoints: JoinHandle<()>,
+    /// Held for as long as this process writes.
+    _file: LedgerFile,
+}
+
+/// How every connection to `path` is made. Commits are durable when they are confirmed; checkpoints are
+/// kept out of their way.
+pub(crate) fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .pragma("wal_autocheckpoint", "0")
+        .row_buffer_size(ROWS_BUFFERED)
+        .disable_statement_logging()
+}
+
+/// Connections that only read.
+pub(crate) fn readers(options: &SqliteConnectOptions) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(READERS_MAX)
+        .acquire_timeout(READ_WAIT_MAX)
+        .test_before_acquire(false)
+        .connect_lazy_with(options.clone().pragma("query_only", "on"))
+}
+
+impl SqliteStore {
+    /// Takes the file over. Its lock proves that whoever sent what is in flight is gone, so all of it
+    /// is held.
+    pub(crate) async fn open(
+        file: LedgerFile,
+        options: SqliteConnectOptions,
+        clock: Clock,
+    ) -> Result<Self, sqlx::Error> {
+        let mut connection = options.connect().await?;
+        let held = sqlx::query(HOLD_IN_FLIGHT).execute(&mut connection).await?;
+        if held.rows_affected() > 0 {
+            let held = held.rows_affected();
+            tracing::warn!(
+                held,
+                "Reservations were in flight when the last process ended: held"
+            );
+        }
+        let next_id = sqlx::query_scalar::<_, i64>(
+            "/* sqlite SqliteStore::open */ SELECT COALESCE(MAX(id), 0) + 1 FROM reservations",
+        );
+        let next_id = next_id.fetch_one(&mut connection).await?;
+        let checkpoints = tokio::spawn(checkpoint::run(options.clone()));
+        Ok(Self {
+            options,
+            connection: Some(connection),
+            clock,
+            next_id,
+            checkpoints,
+            _file: file,
+        })
+    }
+
+    async fn connected(&mut self) -> Result<&mut SqliteConnection, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self
+                .options
+                .connect()
+                .await
+                .map_err(StoreError::Unavailable)?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    async fn write(&mut self, book: &Book) -> Result<(), StoreError> {
+        let connection = self.connected().await?;
+        control::keys(connection, book).await?;
+        write::charges(connection, book).await?;
+        control::records(connection, book).await
+    }
+
+    fn fresh_ids(&mut self, count: usize) -> Vec<ReservationId> {
+        let first = self.next_id;
+        self.next_id = first.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
+        // The book takes them from the end.
+        (first..self.next_id).rev().map(ReservationId).collect()
+    }
+}
+
+impl Store for SqliteStore {
+    async fn begin(&mut self, wanted: &Wanted) -> Result<Loaded, StoreError> {
+        let now = self.clock.now();
+        let connection = self.connected().await?;
+        match load::load(connection, wanted, now).await {
+            Ok(mut loaded) => {
+                loaded.fresh_ids = self.fresh_ids(wanted.fresh_ids);
+                Ok(loaded)
+            }
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn commit(&mut self, book: &Book) -> Result<(), StoreError> {
+        if let Err(error) = self.write(book).await {
+            self.rollback().await;
+            return Err(error);
+        }
+        let connection = self.connected().await?;
+        let committed = sqlx::query("/* sqlite commit */ COMMIT")
+            .execute(connection)
+            .await;
+        let Err(error) = committed else { return Ok(()) };
+        if refused(&error) {
+            self.rollback().await;
+            return Err(StoreError::Unavailable(error));
+        }
+        // Its pages may be in the log: the next connection finds out.
+        self.connection = None;
+        Err(StoreError::Ambiguous(error))
+    }
+
+    async fn rollback(&mut self) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        let rolled_back = sqlx::query("/* sqlite rollback */ ROLLBACK")
+            .execute(connection)
+            .await;
+        if rolled_back.is_err() {
+            // Either no transaction was open, or the connection is of no use any more.
+            self.connection = None;
+        }
+    }
+
+    async fn all_stored(&mut self, ids: &BTreeSet<ReservationId>) -> Result<bool, StoreError> {
+        let connection = self.connected().await?;
+        let row = sqlx::query(
+            "/* sqlite all_stored */
+             SELECT count(*) FROM reservations WHERE id IN (SELECT value FROM json_each($1))",
+        )
+        .bind(json::numbers(ids.iter().map(|id| id.0)))
+        .fetch_one(connection)
+        .await
+        .map_err(StoreError::Unavailable)?;
+        Ok(usize::try_from(row.int(0)?) == Ok(ids.len()))
+    }
+
+    async fn close(mut self) {
+        self.checkpoints.abort();
+        if let Some(connection) = self.connection.take() {
+            // Closing is a courtesy: what was confirmed is in the file already.
+            let _closed = connection.close().await;
+        }
+    }
+}
+
+/// The commit was certainly not made: the database is busy (5), read-only (8) or full (13).
+fn refused(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(5 | 8 | 13))
+}
+
+/// Before the commit everything is certainly not stored.
+pub(crate) fn write_error(error: sqlx::Error) -> StoreError {
+    let unique = error
+        .as_database_error()
+        .is_some_and(DatabaseError::is_unique_violation);
+    match primary_code(&error) {
+        _ if unique => StoreError::Conflict,
+        // Too big, against a constraint, or of another type than the column's.
+        Some(18..=20) => StoreError::Rejected(error),
+        _ => StoreError::Unavailable(error),
+    }
+}
+
+/// SQLite's result code without its details.
+fn primary_code(error: &sqlx::Error) -> Option<u32> {
+    let code = error.as_database_error().and_then(DatabaseError::code)?;
+    code.parse().ok().map(|code: u32| code & 255)
+}
