@@ -74,8 +74,8 @@ pub struct ReservationFilter {
 /// Which flags to list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FlagFilter {
-    /// Only those that nobody acknowledged.
-    pub open_only: bool,
+    /// Only those that somebody acknowledged, or that nobody did.
+    pub acknowledged: Option<bool>,
     /// Of reservations of this vault key.
     pub vault_key: Option<VaultKeyId>,
     /// Of this kind.

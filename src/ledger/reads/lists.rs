@@ -98,9 +98,11 @@ impl Reads {
         let mut select = Select::new(concat!(
             "/* lists::flags */ SELECT ",
             flag_columns!(),
-            " FROM flags WHERE (acknowledged_by IS NULL OR ",
+            " FROM flags WHERE true",
         ));
-        select.with("?)", !filter.open_only);
+        if let Some(acknowledged) = filter.acknowledged {
+            select.with(" AND (acknowledged_by IS NOT NULL) = ?", acknowledged);
+        }
         if let Some(id) = &filter.vault_key {
             select.with(" AND vault_key = ?", id.as_str());
         }
