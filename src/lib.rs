@@ -18,9 +18,11 @@
 //! - [`ledger`]: what is reserved, settled and known, durably.
 //! - [`config`]: settings and secrets, as written and then checked.
 //! - [`telemetry`]: what the process tells about itself.
+//! - [`admin`]: the control plane.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
 //! - [`cli`]: the commands.
 
+pub mod admin;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -1,0 +1,223 @@
+//! Why a request is not answered as asked, and the one function that turns that into an answer.
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use thiserror::Error;
+use utoipa::ToSchema;
+
+use crate::domain::refusal::BadParameter;
+use crate::domain::reservation::State;
+use crate::ledger::LedgerError;
+use crate::ledger::command::ControlError;
+
+use super::param::echo;
+
+/// Seconds until a request that met an unavailable ledger is worth repeating.
+const RETRY_AFTER_S: &str = "1";
+
+/// A request that was not carried out; nothing was changed, except where a variant says otherwise.
+#[derive(Debug, Error)]
+pub(super) enum AdminError {
+    /// No token, or not one of ours.
+    #[error("no valid admin token: send Authorization: Bearer and a token this server knows")]
+    TokenInvalid,
+    /// The token may only read.
+    #[error("this token has the role viewer, which may only read; use one with the role admin")]
+    RoleInsufficient,
+    /// Nothing is served there.
+    #[error("unrecognised request URL: {method} {path}; /openapi.json lists what there is")]
+    UnknownPath { method: Method, path: String },
+    /// Something is, under another method.
+    #[error("{path} does not take {method}; the header Allow says what it takes")]
+    MethodNotAllowed { method: Method, path: String },
+    /// A body that is not JSON.
+    #[error("the body must be sent as Content-Type: application/json")]
+    UnsupportedMediaType,
+    /// A body over the limit.
+    #[error("the body is larger than {bytes_max} bytes")]
+    BodyTooLarge { bytes_max: usize },
+    /// The body did not arrive in time, or not whole.
+    #[error("the body did not arrive whole within {seconds_max} s; send it again")]
+    BodyIncomplete { seconds_max: u64 },
+    /// A parameter or header is not accepted.
+    #[error("{}", .0.message)]
+    Parameter(BadParameter),
+    /// No such thing.
+    #[error("no such {what}: {id}")]
+    NotFound { what: &'static str, id: String },
+    /// The ledger refused the command.
+    #[error("{0}")]
+    Control(ControlError),
+    /// The ledger did not take the command or the question.
+    #[error("{0}; try again")]
+    Ledger(#[from] LedgerError),
+    /// The system gave no randomness.
+    #[error("the system gave no random bytes for a secret; try again")]
+    NoEntropy,
+    /// A bug: the ledger answered about another kind of thing than was asked.
+    #[error("an internal error; the log has the details under this request's id")]
+    Internal,
+}
+
+impl From<BadParameter> for AdminError {
+    fn from(parameter: BadParameter) -> Self {
+        Self::Parameter(parameter)
+    }
+}
+
+/// Stripe's envelope.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ErrorBody {
+    /// What went wrong.
+    error: ErrorDetail,
+}
+
+/// What went wrong, and what to do.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(super) struct ErrorDetail {
+    /// `invalid_request_error`, `idempotency_error` or `api_error`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Stable, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    /// For people.
+    message: String,
+    /// The parameter at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+}
+
+const INVALID_REQUEST: &str = "invalid_request_error";
+const IDEMPOTENCY: &str = "idempotency_error";
+const API: &str = "api_error";
+
+impl AdminError {
+    /// Status, type and code: the whole table.
+    fn class(&self) -> (StatusCode, &'static str, Option<&'static str>) {
+        use StatusCode as S;
+        let (status, kind, code) = match self {
+            Self::TokenInvalid => (S::UNAUTHORIZED, INVALID_REQUEST, "admin_token_invalid"),
+            Self::RoleInsufficient => (S::FORBIDDEN, INVALID_REQUEST, "role_insufficient"),
+            Self::UnknownPath { .. } => (S::NOT_FOUND, INVALID_REQUEST, "url_unknown"),
+            Self::MethodNotAllowed { .. } => {
+                (S::METHOD_NOT_ALLOWED, INVALID_REQUEST, "method_not_allowed")
+            }
+            Self::UnsupportedMediaType => (
+                S::UNSUPPORTED_MEDIA_TYPE,
+                INVALID_REQUEST,
+                "content_type_unsupported",
+            ),
+            Self::BodyTooLarge { .. } => {
+                (S::PAYLOAD_TOO_LARGE, INVALID_REQUEST, "request_too_large")
+            }
+            Self::BodyIncomplete { .. } => {
+                (S::REQUEST_TIMEOUT, INVALID_REQUEST, "request_incomplete")
+            }
+            Self::Parameter(parameter) => (S::BAD_REQUEST, INVALID_REQUEST, parameter.code),
+            Self::NotFound { .. } | Self::Control(ControlError::NotFound(_)) => {
+                (S::NOT_FOUND, INVALID_REQUEST, "resource_missing")
+            }
+            // Stripe sends no code with it (contract §2.2).
+            Self::Control(ControlError::KeyReused) => {
+                return (S::BAD_REQUEST, IDEMPOTENCY, None);
+            }
+            Self::Control(ControlError::Revoked) => {
+                (S::CONFLICT, INVALID_REQUEST, "vault_key_revoked")
+            }
+            Self::Control(ControlError::CapOverflow) => {
+                (S::BAD_REQUEST, INVALID_REQUEST, "parameter_invalid_integer")
+            }
+            Self::Control(ControlError::NotResolvable(_)) => {
+                (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable")
+            }
+            Self::Ledger(LedgerError::Unavailable) => {
+                (S::SERVICE_UNAVAILABLE, API, "ledger_unavailable")
+            }
+            Self::Ledger(LedgerError::Overloaded) => (S::SERVICE_UNAVAILABLE, API, "overloaded"),
+            Self::Ledger(LedgerError::Inconsistent) => {
+                (S::INTERNAL_SERVER_ERROR, API, "ledger_inconsistent")
+            }
+            Self::NoEntropy => (S::SERVICE_UNAVAILABLE, API, "entropy_unavailable"),
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, API, "internal"),
+        };
+        (status, kind, Some(code))
+    }
+
+    fn param(&self) -> Option<String> {
+        match self {
+            Self::Parameter(parameter) => parameter.param.clone(),
+            Self::NotFound { .. } | Self::Control(ControlError::NotFound(_)) => {
+                Some("id".to_owned())
+            }
+            Self::Control(ControlError::CapOverflow) => Some("expected_total".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Control(error @ ControlError::NotResolvable(state)) => {
+                format!("{error}: {}", instead_of_resolving(*state))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+impl IntoResponse for AdminError {
+    fn into_response(self) -> Response {
+        let (status, kind, code) = self.class();
+        let (message, param) = (self.message(), self.param());
+        let error = ErrorDetail {
+            kind,
+            code,
+            message,
+            param,
+        };
+        let mut response = (status, Json(ErrorBody { error })).into_response();
+        let headers = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+        }
+        if status.is_server_error() {
+            tracing::error!(error.code = code, "Admin request failed: {self}");
+        }
+        response
+    }
+}
+
+/// Answers a path that nothing serves.
+pub(super) async fn unknown_path(method: Method, uri: Uri) -> AdminError {
+    let path = echo(uri.path());
+    AdminError::UnknownPath { method, path }
+}
+
+/// Answers a method that a path does not take; the router adds `Allow`.
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> AdminError {
+    let path = echo(uri.path());
+    AdminError::MethodNotAllowed { method, path }
+}
+
+fn instead_of_resolving(state: State) -> &'static str {
+    match state {
+        State::InFlight => {
+            "its answer is still on its way; once its deadline passes it is held and can be resolved"
+        }
+        State::Settled => {
+            "its money moved, and is counted; make a refund in Stripe if it should not have"
+        }
+        State::Released => {
+            "its money did not move, and is not counted; if it did, resolve it as settled with the \
+             object that shows it"
+        }
+        State::Open | State::Held | State::WrittenOff => "ask again",
+    }
+}
