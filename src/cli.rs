@@ -1,7 +1,13 @@
 //! The `spendcap` command. Exit codes: 0 for done, 1 for failed, 2 for wrong usage.
 
+mod admin_client;
 mod check;
+mod flags;
+mod keys;
+mod money;
+mod reservations;
 mod settings;
+mod table;
 
 use std::process::ExitCode;
 
@@ -21,6 +27,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::CheckArgs),
+    Flags(flags::FlagsArgs),
+    Keys(keys::KeysArgs),
+    Reservations(reservations::ReservationsArgs),
     Sandbox(sandbox::cli::SandboxArgs),
 }
 
@@ -54,6 +63,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     runtime.block_on(async {
         match cli.command {
             Command::Check(args) => check::run(&args),
+            Command::Flags(args) => flags::run(args).await,
+            Command::Keys(args) => keys::run(args).await,
+            Command::Reservations(args) => reservations::run(args).await,
             Command::Sandbox(args) => sandbox::cli::run(args).await,
         }
     })
