@@ -76,6 +76,11 @@ pub enum Refusal {
         /// Its id.
         charge: String,
     },
+    /// Stripe has no such charge (its own `resource_missing`).
+    NoSuchCharge {
+        /// The id asked for.
+        charge: String,
+    },
     /// The body is over the limit.
     RequestTooLarge {
         /// The limit.

@@ -206,6 +206,7 @@ const fn row(refusal: &Refusal) -> Row {
         Refusal::ChargeAlreadyCaptured { .. } => {
             Row::invalid(S::BAD_REQUEST, "charge_already_captured")
         }
+        Refusal::NoSuchCharge { .. } => Row::invalid(S::NOT_FOUND, "resource_missing"),
         Refusal::RequestTooLarge { .. } => Row::invalid(S::PAYLOAD_TOO_LARGE, "request_too_large"),
         Refusal::LedgerUnavailable => Row::api(S::SERVICE_UNAVAILABLE, "ledger_unavailable"),
         Refusal::Overloaded => Row::api(S::SERVICE_UNAVAILABLE, "overloaded"),

@@ -26,6 +26,7 @@ pub(super) fn of(refusal: &Refusal) -> String {
         Refusal::ChargeAlreadyCaptured { charge } => {
             format!("Charge {charge} has already been captured.")
         }
+        Refusal::NoSuchCharge { charge } => format!("No such charge: '{charge}'"),
         Refusal::RequestTooLarge { bytes_max } => {
             format!("The request body is larger than the limit of {bytes_max} bytes.")
         }
