@@ -30,8 +30,12 @@ pub enum PinError {
 
 impl Ledger {
     /// Pins the ledger to the account and mode of the real key, or refuses a key of another. An account
-    /// that is not known pins, and is held against, nothing.
-    pub async fn pin(&self, account_id: Option<&str>, livemode: bool) -> Result<(), PinError> {
+    /// that is not known pins, and is held against, nothing. Returns the account that is pinned now.
+    pub async fn pin(
+        &self,
+        account_id: Option<&str>,
+        livemode: bool,
+    ) -> Result<Option<String>, PinError> {
         let given = mode(livemode);
         let pinned = self.reads().pin_fact("mode", given).await?;
         if pinned != given {
@@ -39,11 +43,11 @@ impl Ledger {
             return Err(PinError::OtherMode { pinned, given });
         }
         let Some(given) = account_id else {
-            return Ok(());
+            return Ok(self.reads().fact("account").await?);
         };
         let pinned = self.reads().pin_fact("account", given).await?;
         if pinned == given {
-            return Ok(());
+            return Ok(Some(pinned));
         }
         let given = given.to_owned();
         Err(PinError::OtherAccount { pinned, given })

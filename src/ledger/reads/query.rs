@@ -116,7 +116,6 @@ impl Reads {
     ) -> Result<String, LedgerError> {
         const INSERT: &str = "/* Reads::pin_fact */
             INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-        const KNOWN: &str = "/* Reads::pin_fact */ SELECT value FROM meta WHERE name = $1";
         let params: [Param; 2] = [name.into(), value.into()];
         let insert = async {
             match &self.pools {
@@ -133,10 +132,19 @@ impl Reads {
         let inserted = tokio::time::timeout(READ_TIMEOUT, insert).await;
         let inserted = inserted.map_err(|_elapsed| LedgerError::Unavailable)?;
         inserted.map_err(|error| failed(&error))?;
+        self.fact(name).await?.ok_or(LedgerError::Inconsistent)
+    }
+
+    /// What is stored about the ledger itself under this name.
+    pub(in crate::ledger) async fn fact(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<String>, LedgerError> {
+        const KNOWN: &str = "/* Reads::fact */ SELECT value FROM meta WHERE name = $1";
         let mut known = self
             .fetch(KNOWN, vec![name.into()], |row| row.text(0))
             .await?;
-        known.pop().ok_or(LedgerError::Inconsistent)
+        Ok(known.pop())
     }
 }
 
