@@ -16,6 +16,7 @@
 //! - [`stripe`]: the wire: what a request asks for, what an answer proves.
 //! - [`clock`]: the time of day, and the time since boot.
 //! - [`ledger`]: what is reserved, settled and known, durably.
+//! - [`proxy`]: the data plane: the request's life itself.
 //! - [`config`]: settings and secrets, as written and then checked.
 //! - [`telemetry`]: what the process tells about itself.
 //! - [`admin`]: the control plane.
@@ -28,6 +29,7 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod ledger;
+pub mod proxy;
 pub mod sandbox;
 pub mod stripe;
 pub mod telemetry;

@@ -1,0 +1,151 @@
+//! The data plane: one request, one way.
+//!
+//! ```text
+//! accept → authenticate → classify → reserve → forward → settle → respond
+//! ```
+//!
+//! [`pipeline`] is a plain async function, top to bottom; each stage takes the previous stage's proof
+//! and returns the next. From the reserve on, the work lives in a task of its own, started before the
+//! reserve is queued: a client that hangs up changes nothing.
+
+mod authenticate;
+mod body;
+mod breaker;
+mod classify;
+mod forward;
+mod key_cache;
+mod own;
+mod pipeline;
+mod read;
+mod reserve;
+mod respond;
+mod server;
+mod settle;
+mod upstream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::domain::idempotency::KeyScope;
+use crate::ledger::Ledger;
+
+pub use breaker::BreakerSettings;
+pub use server::{Drain, serve};
+pub use upstream::{RealKey, Upstream, UpstreamError, UpstreamSettings};
+
+use breaker::Breaker;
+use key_cache::KeyCache;
+
+/// The bounds of the data plane.
+#[derive(Clone, Copy, Debug)]
+pub struct ProxySettings {
+    /// How long a repeat waits for the first request's outcome.
+    pub repeat_wait: Duration,
+    /// How long an answer waits for its settle to be stored; the settle goes on after that.
+    pub settle_wait: Duration,
+    /// Largest request body, in bytes.
+    pub body_bytes_max: usize,
+    /// Most requests under way at once.
+    pub in_flight_max: usize,
+}
+
+/// Whose money the real key moves, as pinned in the ledger.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    /// The platform's own account, where the real key may read it.
+    pub account: Option<String>,
+    /// Live or test mode.
+    pub livemode: bool,
+}
+
+impl Platform {
+    /// The ledger's name for an account: the platform's own is empty, however the client names it.
+    fn canonical_account(&self, named: String) -> String {
+        if self.account.as_ref() == Some(&named) {
+            String::new()
+        } else {
+            named
+        }
+    }
+
+    fn key_scope<'a>(&self, account: &'a str, billing_period: &'a str) -> KeyScope<'a> {
+        KeyScope {
+            account,
+            livemode: self.livemode,
+            billing_period,
+        }
+    }
+}
+
+/// Everything a request needs; shared by all of them.
+#[derive(Debug)]
+pub struct Proxy {
+    ledger: Ledger,
+    clock: Clock,
+    upstream: Arc<Upstream>,
+    breaker: Arc<Breaker>,
+    keys: KeyCache,
+    platform: Platform,
+    settings: ProxySettings,
+    permits: Arc<Semaphore>,
+    tasks: TaskTracker,
+    draining: CancellationToken,
+}
+
+/// The parts a proxy is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Where money is reserved.
+    pub ledger: Ledger,
+    /// Its clock.
+    pub clock: Clock,
+    /// Stripe.
+    pub upstream: Upstream,
+    /// When money is refused because Stripe does not answer.
+    pub breaker: BreakerSettings,
+    /// Whose money it is.
+    pub platform: Platform,
+    /// The bounds.
+    pub settings: ProxySettings,
+    /// Once cancelled, answers ask clients to close their connections.
+    pub draining: CancellationToken,
+}
+
+impl Proxy {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let upstream = Arc::new(parts.upstream);
+        Arc::new(Self {
+            keys: KeyCache::new(parts.ledger.clone()),
+            ledger: parts.ledger,
+            clock: parts.clock,
+            breaker: Arc::new(Breaker::new(parts.breaker, Arc::clone(&upstream))),
+            upstream,
+            platform: parts.platform,
+            settings: parts.settings,
+            permits: Arc::new(Semaphore::new(parts.settings.in_flight_max)),
+            tasks: TaskTracker::new(),
+            draining: parts.draining,
+        })
+    }
+
+    /// Puts another real key in place of the old one, for requests from now on.
+    pub fn replace_real_key(&self, key: RealKey) {
+        self.upstream.replace_key(key);
+    }
+
+    /// Waits until every send has its outcome recorded.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+}

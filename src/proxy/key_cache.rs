@@ -1,0 +1,84 @@
+//! Authenticated vault keys, so that a request does not look its key up in the database.
+//!
+//! An entry is an acquaintance, not a permission: the reserve reads the key again under its lock, so
+//! what an operator does to a key holds for money at once. Reads follow within [`FRESH_FOR`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use tokio::time::Instant;
+
+use crate::domain::vault_key::VaultKey;
+use crate::ledger::{Ledger, LedgerError};
+
+/// How long an entry serves before it is read again.
+const FRESH_FOR: Duration = Duration::from_secs(5);
+
+/// More entries than any fleet has keys in use; beyond it stale ones are dropped.
+const ENTRIES_MAX: usize = 100_000;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: Arc<VaultKey>,
+    read_at: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct KeyCache {
+    ledger: Ledger,
+    entries: DashMap<[u8; 32], Entry>,
+}
+
+impl KeyCache {
+    pub(super) fn new(ledger: Ledger) -> Self {
+        Self {
+            ledger,
+            entries: DashMap::new(),
+        }
+    }
+
+    /// The key a secret opens; `None` for one that opens nothing.
+    pub(super) async fn find(
+        &self,
+        secret_hash: [u8; 32],
+    ) -> Result<Option<Arc<VaultKey>>, LedgerError> {
+        let known = self
+            .entries
+            .get(&secret_hash)
+            .map(|entry| entry.value().clone());
+        if let Some(entry) = &known
+            && entry.read_at.elapsed() < FRESH_FOR
+        {
+            return Ok(Some(Arc::clone(&entry.key)));
+        }
+        match self.ledger.reads().vault_key_by_secret(&secret_hash).await {
+            Ok(Some(key)) => Ok(Some(self.keep(secret_hash, key))),
+            Ok(None) => {
+                self.entries.remove(&secret_hash);
+                Ok(None)
+            }
+            // Money is refused by the reserve anyway; reads of a known key go on.
+            Err(error) => known.map(|entry| Some(entry.key)).ok_or(error),
+        }
+    }
+
+    /// Forgets a key that the ledger no longer takes.
+    pub(super) fn forget(&self, secret_hash: &[u8; 32]) {
+        self.entries.remove(secret_hash);
+    }
+
+    fn keep(&self, secret_hash: [u8; 32], key: VaultKey) -> Arc<VaultKey> {
+        if self.entries.len() >= ENTRIES_MAX {
+            self.entries
+                .retain(|_, entry| entry.read_at.elapsed() < FRESH_FOR);
+        }
+        let key = Arc::new(key);
+        let entry = Entry {
+            key: Arc::clone(&key),
+            read_at: Instant::now(),
+        };
+        self.entries.insert(secret_hash, entry);
+        key
+    }
+}

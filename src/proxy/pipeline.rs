@@ -1,0 +1,111 @@
+//! A request's life, top to bottom.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request;
+use http::{Method, Request};
+use hyper::body::Incoming;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::authenticate::authenticate;
+use super::body::{self, BodyError};
+use super::classify::{Judged, Work, classify, judge};
+use super::reserve::{Reserved, reserve};
+use super::respond::{Answered, Response};
+use super::{Proxy, forward, own, read, respond, settle};
+use crate::domain::refusal::{BadParameter, Refusal};
+use crate::ledger::command::Refused;
+
+/// A client has this long to send its body; bodies are small and clients are near.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Proxy {
+    /// Answers one request. Every failure becomes an answer in Stripe's envelope.
+    pub(super) async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response {
+        let (parts, incoming) = request.into_parts();
+        let answered = match self.accept(&parts, incoming).await {
+            Ok(answered) => answered,
+            Err(refused) => respond::refused(&refused),
+        };
+        respond::finish(answered, self.is_draining())
+    }
+
+    async fn accept(
+        self: &Arc<Self>,
+        parts: &request::Parts,
+        incoming: Incoming,
+    ) -> Result<Answered, Refused> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| refuse(Refusal::Overloaded))?;
+        let authenticated = authenticate(self, &parts.headers).await.map_err(refuse)?;
+        if parts.uri.path() == own::KEY_PATH && parts.method == Method::GET {
+            return Ok(own::key(self, &authenticated).await);
+        }
+        match classify(self, &authenticated, parts).map_err(refuse)? {
+            Work::Read(read) => read::pass_through(self, read).await.map_err(refuse),
+            Work::Money(call) => {
+                let bytes_max = self.settings.body_bytes_max;
+                let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max)).await;
+                let body = body.unwrap_or(Err(BodyError::CutOff));
+                let body = body.map_err(|error| refuse(body_refusal(error, bytes_max)))?;
+                let judged = judge(self, authenticated, call, &body).await?;
+                self.detach(judged, permit).await
+            }
+        }
+    }
+
+    /// Hands the request to a task that the client cannot cancel, and waits for its answer.
+    async fn detach(
+        self: &Arc<Self>,
+        judged: Judged,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Answered, Refused> {
+        let proxy = Arc::clone(self);
+        let (answer, answered) = oneshot::channel();
+        self.tasks.spawn(async move {
+            let outcome = proxy.money(judged).await;
+            drop(permit);
+            // The client may be gone; what had to be recorded is recorded.
+            let _gone = answer.send(outcome);
+        });
+        // The sender is dropped unanswered only by a panic in the task; its reservation is then held at
+        // its deadline, so the outcome is as unknown as after a lost answer.
+        answered
+            .await
+            .unwrap_or_else(|_| Err(refuse(Refusal::NoAnswer)))
+    }
+
+    async fn money(&self, judged: Judged) -> Result<Answered, Refused> {
+        match reserve(self, &judged).await? {
+            Reserved::Send(cleared) => {
+                let forwarded = forward::forward(self, &judged, cleared).await;
+                let recorded = settle::settle(self, &judged, forwarded).await;
+                Ok(respond::forwarded(&judged, recorded))
+            }
+            Reserved::Existing(existing) => read::existing(self, &judged, existing).await,
+        }
+    }
+}
+
+/// A refusal without anything observed.
+pub(super) fn refuse(refusal: Refusal) -> Refused {
+    Refused {
+        refusal,
+        flags: Vec::new(),
+    }
+}
+
+fn body_refusal(error: BodyError, bytes_max: usize) -> Refusal {
+    match error {
+        BodyError::TooLarge => Refusal::RequestTooLarge { bytes_max },
+        BodyError::CutOff => Refusal::BadParameter(BadParameter {
+            code: "parameter_missing",
+            param: None,
+            message: "The request body ended before it was complete. Send the request again."
+                .to_owned(),
+        }),
+    }
+}

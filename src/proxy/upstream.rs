@@ -1,0 +1,297 @@
+//! The way to Stripe: one pooled client, the real key, and the proof of what was not sent.
+
+mod guarded;
+
+use std::sync::RwLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Method, Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use secrecy::{ExposeSecret as _, SecretString};
+use thiserror::Error;
+
+use super::body;
+use crate::clock::{BootMs, Clock};
+use guarded::{Guard, GuardedBody};
+
+/// Largest answer that is kept in memory: a charge with everything expanded is some 20 kB.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
+/// A pooled connection that Stripe closes while a request is on its way would leave the outcome
+/// unknown, so idle ones are dropped well before a server does it.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a read on behalf of the proxy itself may take.
+const OWN_READ_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How to reach Stripe.
+#[derive(Clone, Debug)]
+pub struct UpstreamSettings {
+    /// `http` or `https`.
+    pub scheme: Scheme,
+    /// Host and port.
+    pub authority: Authority,
+    /// Trust for `https`.
+    pub tls: rustls::ClientConfig,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long one exchange may take, from the request to the end of its answer.
+    pub timeout: Duration,
+}
+
+/// The real Stripe key, as the header that carries it.
+pub struct RealKey(SecretString);
+
+impl RealKey {
+    /// Takes the key's text.
+    pub fn new(text: SecretString) -> Self {
+        Self(text)
+    }
+
+    /// `None` where the text cannot stand in a header; the settings refuse such a key.
+    fn header(&self) -> Option<HeaderValue> {
+        let text = format!("Bearer {}", self.0.expose_secret());
+        let mut value = HeaderValue::from_str(&text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+}
+
+impl std::fmt::Debug for RealKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RealKey(…)")
+    }
+}
+
+/// Why there is no complete answer.
+#[derive(Debug, Error)]
+pub enum UpstreamError {
+    /// No byte of the request's body left: Stripe cannot have executed it.
+    #[error("nothing was sent")]
+    NotSent(#[source] Option<hyper_util::client::legacy::Error>),
+    /// Sent, at least in part, and no complete answer came.
+    #[error("no complete answer came")]
+    NoAnswer(#[source] Option<hyper_util::client::legacy::Error>),
+}
+
+/// A complete answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Answer {
+    /// The answer as the wire's reader takes it.
+    pub(super) fn wire(&self) -> crate::stripe::answer::Answer<'_> {
+        let Self {
+            status,
+            headers,
+            body,
+        } = self;
+        crate::stripe::answer::Answer {
+            status: *status,
+            headers,
+            body,
+        }
+    }
+}
+
+/// One request that is sent at most once.
+#[derive(Debug)]
+pub(super) struct MoneySend {
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// Past this nothing may be sent.
+    pub(super) send_by: BootMs,
+}
+
+/// The client and the real key.
+#[derive(Debug)]
+pub struct Upstream {
+    client: Client<HttpsConnector<HttpConnector>, GuardedBody>,
+    scheme: Scheme,
+    authority: Authority,
+    timeout: Duration,
+    clock: Clock,
+    key: RwLock<RealKey>,
+}
+
+impl Upstream {
+    /// A client for `settings` that presents `key`.
+    pub fn new(settings: UpstreamSettings, clock: Clock, key: RealKey) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(settings.connect_timeout));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(settings.tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            // On by default: it would send a POST again on its own judgement.
+            .retry_canceled_requests(false)
+            .set_host(true)
+            .build(connector);
+        Self {
+            client,
+            scheme: settings.scheme,
+            authority: settings.authority,
+            timeout: settings.timeout,
+            clock,
+            key: RwLock::new(key),
+        }
+    }
+
+    pub(super) fn replace_key(&self, key: RealKey) {
+        *self
+            .key
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = key;
+    }
+
+    /// Sends a judged POST. The body leaves only if `send_by` is not over at that moment.
+    pub(super) async fn send(&self, send: &MoneySend) -> Result<Answer, UpstreamError> {
+        let guard = Guard::new(self.clock.clone(), send.send_by);
+        if guard.is_over() {
+            return Err(UpstreamError::NotSent(None));
+        }
+        let mut headers = send.headers.clone();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/x-www-form-urlencoded"),
+        );
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(send.body.len()));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let body = GuardedBody::guarded(send.body.clone(), guard.clone());
+        let request = self.request(Method::POST, &send.path, headers, body)?;
+        match tokio::time::timeout(self.timeout, self.exchange(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(ExchangeError::Request(error)))
+                if error.is_connect() || !guard.may_have_left() =>
+            {
+                Err(UpstreamError::NotSent(Some(error)))
+            }
+            Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
+            Ok(Err(ExchangeError::Body)) => Err(UpstreamError::NoAnswer(None)),
+            Err(_elapsed) if !guard.may_have_left() => Err(UpstreamError::NotSent(None)),
+            Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
+        }
+    }
+
+    /// Reads an object for the proxy itself, whole.
+    pub(super) async fn read_whole(
+        &self,
+        path_and_query: &str,
+        mut headers: HeaderMap,
+    ) -> Result<Answer, UpstreamError> {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
+        let limit = self.timeout.min(OWN_READ_TIMEOUT);
+        match tokio::time::timeout(limit, self.exchange(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
+            Ok(Err(ExchangeError::Body)) | Err(_) => Err(UpstreamError::NoAnswer(None)),
+        }
+    }
+
+    /// Reads on behalf of the client; the body streams.
+    pub(super) async fn read(
+        &self,
+        path_and_query: &str,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, UpstreamError> {
+        let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
+        match tokio::time::timeout(self.timeout, self.client.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(UpstreamError::NoAnswer(Some(error))),
+            Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
+        }
+    }
+
+    /// True where Stripe answers a read with anything but a server error: even a refused one shows that
+    /// requests are carried out.
+    pub(super) async fn is_healthy(&self) -> bool {
+        let answer = self.read_whole("/v1/account", HeaderMap::new()).await;
+        answer.is_ok_and(|answer| !answer.status.is_server_error())
+    }
+
+    /// The id of the account the real key belongs to; `None` where the key may not read it.
+    pub async fn account(&self) -> Result<Option<String>, UpstreamError> {
+        let answer = self.read_whole("/v1/account", HeaderMap::new()).await?;
+        if !answer.status.is_success() {
+            return Ok(None);
+        }
+        let account: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+        let id = account
+            .as_ref()
+            .and_then(|account| account.get("id")?.as_str());
+        Ok(id.map(str::to_owned))
+    }
+
+    async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {
+        let response = self
+            .client
+            .request(request)
+            .await
+            .map_err(ExchangeError::Request)?;
+        let (parts, incoming) = response.into_parts();
+        let body = body::collect(incoming, ANSWER_BYTES_MAX).await;
+        let body = body.map_err(|_| ExchangeError::Body)?;
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        })
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path_and_query: &str,
+        mut headers: HeaderMap,
+        body: GuardedBody,
+    ) -> Result<Request<GuardedBody>, UpstreamError> {
+        // Neither can fail: paths are judged or our own, keys are checked when they are read.
+        let not_sent = || UpstreamError::NotSent(None);
+        let path = path_and_query
+            .parse::<PathAndQuery>()
+            .map_err(|_| not_sent())?;
+        let uri = Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| not_sent())?;
+        let key = self
+            .key
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .header();
+        headers.insert(AUTHORIZATION, key.ok_or_else(not_sent)?);
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+}
+
+enum ExchangeError {
+    Request(hyper_util::client::legacy::Error),
+    Body,
+}
