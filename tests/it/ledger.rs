@@ -1,10 +1,10 @@
-//! The ledger: what holds whatever the database.
+//! The ledger: what holds in SQLite and in PostgreSQL alike.
 
 mod charges;
 mod place;
 mod scene;
 
-/// Runs each of these tests on every database.
+/// Runs each of these tests on both databases.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
         mod sqlite {
@@ -12,6 +12,14 @@ macro_rules! on_both {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
                     super::$name($crate::ledger::place::Place::sqlite()).await;
+                }
+            )+
+        }
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$name($crate::ledger::place::Place::postgres().await).await;
                 }
             )+
         }

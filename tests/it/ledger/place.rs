@@ -1,10 +1,13 @@
-//! Where a test's ledger lives: a file of its own.
+//! Where a test's ledger lives: a file, or a PostgreSQL database of its own.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use secrecy::SecretString;
 use spendcap::clock::Clock;
 use spendcap::ledger::book::SendTimes;
 use spendcap::ledger::{Ledger, LedgerOptions, OpenError};
+use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -18,6 +21,7 @@ pub(crate) struct Place {
 
 pub(crate) enum Database {
     Sqlite(TempDir),
+    Postgres { url: String },
 }
 
 /// An open ledger and its writer's task.
@@ -42,6 +46,32 @@ impl Place {
         }
     }
 
+    /// A new database on the test server.
+    pub(crate) async fn postgres() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let server = postgres_url();
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("spendcap_test_{}_{number}", std::process::id());
+        let mut connection = PgConnection::connect(&server).await.unwrap();
+        for statement in [
+            format!("DROP DATABASE IF EXISTS {name}"),
+            format!("CREATE DATABASE {name}"),
+        ] {
+            let statement = sqlx::AssertSqlSafe(statement);
+            sqlx::raw_sql(statement)
+                .execute(&mut connection)
+                .await
+                .unwrap();
+        }
+        let (server, _) = server.rsplit_once('/').unwrap();
+        Self {
+            database: Database::Postgres {
+                url: format!("{server}/{name}"),
+            },
+            clock: Clock::system(),
+        }
+    }
+
     pub(crate) async fn open(&self) -> Opened {
         self.try_open(true).await.unwrap()
     }
@@ -56,6 +86,9 @@ impl Place {
         };
         let (ledger, writer) = match &self.database {
             Database::Sqlite(_) => Ledger::open_sqlite(&self.file(), options).await?,
+            Database::Postgres { url } => {
+                Ledger::open_postgres(&SecretString::from(url.clone()), options).await?
+            }
         };
         Ok(Opened { ledger, writer })
     }
@@ -64,6 +97,17 @@ impl Place {
     pub(crate) fn file(&self) -> PathBuf {
         match &self.database {
             Database::Sqlite(folder) => folder.path().join("ledger.db"),
+            Database::Postgres { .. } => panic!("PostgreSQL has no file of ours"),
         }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "the one place that reads where the test server is"
+)]
+fn postgres_url() -> String {
+    std::env::var("SPENDCAP_TEST_POSTGRES_URL")
+        .expect("SPENDCAP_TEST_POSTGRES_URL is not set: run ./test, which starts a PostgreSQL")
 }
