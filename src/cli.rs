@@ -2,10 +2,12 @@
 
 mod admin_client;
 mod check;
+mod demo;
 mod flags;
 mod keys;
 mod money;
 mod reservations;
+mod serve;
 mod settings;
 mod table;
 
@@ -27,10 +29,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::CheckArgs),
+    Demo(demo::DemoArgs),
     Flags(flags::FlagsArgs),
     Keys(keys::KeysArgs),
     Reservations(reservations::ReservationsArgs),
     Sandbox(sandbox::cli::SandboxArgs),
+    Serve(serve::ServeArgs),
 }
 
 /// Runs the command that the process was started with. Errors are printed here and nowhere else.
@@ -63,10 +67,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     runtime.block_on(async {
         match cli.command {
             Command::Check(args) => check::run(&args),
+            Command::Demo(args) => demo::run(&args).await,
             Command::Flags(args) => flags::run(args).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Reservations(args) => reservations::run(args).await,
             Command::Sandbox(args) => sandbox::cli::run(args).await,
+            Command::Serve(args) => serve::run(&args).await,
         }
     })
 }

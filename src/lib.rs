@@ -17,13 +17,15 @@
 //! - [`clock`]: the time of day, and the time since boot.
 //! - [`ledger`]: what is reserved, settled and known, durably.
 //! - [`proxy`]: the data plane: the request's life itself.
+//! - [`admin`]: the control plane: what operators see and do.
 //! - [`config`]: settings and secrets, as written and then checked.
 //! - [`telemetry`]: what the process tells about itself.
-//! - [`admin`]: the control plane.
+//! - [`app`]: puts the parts together.
 //! - [`sandbox`]: a stand-in for Stripe, for demos and tests.
 //! - [`cli`]: the commands.
 
 pub mod admin;
+pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;

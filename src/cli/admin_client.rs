@@ -57,6 +57,13 @@ impl AdminArgs {
                 self.admin_url
             )
         })?;
+        AdminClient::new(base, token(&Environment::of_process())?)
+    }
+}
+
+impl AdminClient {
+    /// A client that presents `token`.
+    pub(super) fn new(base: BaseUrl, token: SecretString) -> anyhow::Result<Self> {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let connector = HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(provider)
@@ -68,15 +75,13 @@ impl AdminArgs {
             // A command whose answer is lost may have been carried out: never sent twice by itself.
             .retry_canceled_requests(false)
             .build(connector);
-        Ok(AdminClient {
+        Ok(Self {
             base,
-            token: token(&Environment::of_process())?,
+            token,
             client,
         })
     }
-}
 
-impl AdminClient {
     /// Reads the object or list at `path`, which is encoded already.
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.send(Method::GET, path, Full::default()).await

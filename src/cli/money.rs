@@ -44,7 +44,7 @@ fn decimals(currency: &str) -> usize {
 }
 
 /// `5445000` as `5,445,000`.
-fn grouped(digits: &str) -> String {
+pub(super) fn grouped(digits: &str) -> String {
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.char_indices() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {

@@ -1,0 +1,219 @@
+//! The composition root: the only file that knows every part.
+
+mod secrets;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::{self, AdminState};
+use crate::clock::Clock;
+use crate::config::{Config, LedgerUrl, Settings};
+use crate::domain::decision::FORWARD_WINDOW_MS;
+use crate::ledger::book::SendTimes;
+use crate::ledger::{Ledger, LedgerOptions};
+use crate::proxy::{self, BreakerSettings, Drain, Parts, Proxy, ProxySettings};
+
+/// Between the upstream timeout and the moment a row is held: time to record a late answer.
+const DEADLINE_GRACE: Duration = Duration::from_secs(15);
+
+/// Beyond the upstream timeout, what finishing takes when draining: settles and their answers.
+const FLUSH: Duration = Duration::from_secs(10);
+
+/// How long admin connections may take to end once the data plane has.
+const ADMIN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running spendcap: both listeners, the ledger, the background work.
+#[derive(Debug)]
+pub struct App {
+    proxy_addr: SocketAddr,
+    admin_addr: SocketAddr,
+    proxy: Arc<Proxy>,
+    ledger: Ledger,
+    drain: Duration,
+    draining: CancellationToken,
+    stop_proxy: CancellationToken,
+    stop_rest: CancellationToken,
+    proxy_task: JoinHandle<()>,
+    admin_task: JoinHandle<std::io::Result<()>>,
+    secrets_task: JoinHandle<()>,
+    writer_task: JoinHandle<()>,
+}
+
+impl App {
+    /// Opens the ledger, pins the account, and listens.
+    pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        let Settings {
+            config,
+            secrets,
+            watch,
+        } = settings;
+        let (ledger, writer_task) = open_ledger(&config, clock.clone(), true).await?;
+        let upstream = tls::upstream(&config.upstream, clock.clone(), &secrets.stripe_key)?;
+        let platform = secrets::pin(&ledger, &upstream, &secrets.stripe_key).await?;
+        let proxy_listener = bind(config.proxy.listen, "proxy.listen").await?;
+        let admin_listener = bind(config.admin.listen, "admin.listen").await?;
+        let (proxy_addr, admin_addr) = (proxy_listener.local_addr()?, admin_listener.local_addr()?);
+        let acceptor = config.proxy.tls.as_ref().map(tls::acceptor).transpose()?;
+        let draining = CancellationToken::new();
+        let proxy = Proxy::new(Parts {
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            upstream,
+            breaker: breaker(&config),
+            platform: platform.clone(),
+            settings: bounds(&config),
+            draining: draining.clone(),
+        });
+        let (stop_proxy, stop_rest) = (CancellationToken::new(), CancellationToken::new());
+        let patience = config.upstream.timeout.saturating_add(FLUSH);
+        let drain = Drain {
+            stop: stop_proxy.clone(),
+            patience,
+        };
+        let proxy_task = tokio::spawn(proxy::serve(
+            Arc::clone(&proxy),
+            proxy_listener,
+            acceptor,
+            drain,
+        ));
+        let (tokens, tokens_now) = watch::channel(secrets.admin_tokens);
+        let state = AdminState {
+            ledger: ledger.clone(),
+            clock: clock.clone(),
+            tokens: tokens_now,
+            defaults: Arc::new(config.defaults.clone()),
+            draining: draining.clone(),
+        };
+        let admin_stop = stop_rest.clone().cancelled_owned();
+        let admin_task = tokio::spawn(admin::serve(admin_listener, state, admin_stop));
+        let reload = secrets::Reload {
+            watch,
+            tokens,
+            proxy: Arc::clone(&proxy),
+            ledger: ledger.clone(),
+            upstream: config.upstream.clone(),
+            clock,
+        };
+        let secrets_task = tokio::spawn(reload.run(stop_rest.clone()));
+        Ok(Self {
+            proxy_addr,
+            admin_addr,
+            proxy,
+            ledger,
+            drain: config.proxy.drain,
+            draining,
+            stop_proxy,
+            stop_rest,
+            proxy_task,
+            admin_task,
+            secrets_task,
+            writer_task,
+        })
+    }
+
+    /// Where the data plane listens.
+    pub fn proxy_addr(&self) -> SocketAddr {
+        self.proxy_addr
+    }
+
+    /// Where the admin API listens.
+    pub fn admin_addr(&self) -> SocketAddr {
+        self.admin_addr
+    }
+
+    /// The ledger, for what runs beside the listeners.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Says "not ready", keeps serving while load balancers notice, stops accepting, finishes what is in
+    /// flight, closes the ledger (design §6).
+    pub async fn drain(self) -> anyhow::Result<()> {
+        self.draining.cancel();
+        tracing::info!(seconds = self.drain.as_secs(), "Draining");
+        tokio::time::sleep(self.drain).await;
+        self.stop().await
+    }
+
+    /// Stops accepting at once and finishes what is in flight.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.draining.cancel();
+        self.stop_proxy.cancel();
+        self.proxy_task
+            .await
+            .context("the data plane ended early")?;
+        self.stop_rest.cancel();
+        // An operator's connection that stays open must not keep the process alive.
+        if let Ok(ended) = tokio::time::timeout(ADMIN_PATIENCE, self.admin_task).await {
+            ended.context("the admin API ended early")??;
+        }
+        self.secrets_task
+            .await
+            .context("the secrets' watch ended early")?;
+        drop((self.proxy, self.ledger));
+        self.writer_task
+            .await
+            .context("the ledger's writer ended early")?;
+        tracing::info!("Stopped");
+        Ok(())
+    }
+}
+
+/// Opens the ledger that the settings name; applies migrations where `migrate` says so.
+pub async fn open_ledger(
+    config: &Config,
+    clock: Clock,
+    migrate: bool,
+) -> anyhow::Result<(Ledger, JoinHandle<()>)> {
+    let send = config
+        .upstream
+        .timeout
+        .saturating_add(DEADLINE_GRACE)
+        .as_millis();
+    let deadline_ms = i64::try_from(send)
+        .unwrap_or(i64::MAX)
+        .saturating_add(FORWARD_WINDOW_MS);
+    let options = LedgerOptions {
+        clock,
+        times: SendTimes { deadline_ms },
+        migrate,
+    };
+    let opened = match &config.ledger.url {
+        LedgerUrl::Sqlite(file) => Ledger::open_sqlite(file, options).await,
+        LedgerUrl::Postgres(url) => {
+            Ledger::open_postgres(&SecretString::from(url.expose()), options).await
+        }
+    };
+    opened.context("the ledger cannot be opened")
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("{setting} = {address} cannot be listened on"))
+}
+
+fn breaker(config: &Config) -> BreakerSettings {
+    BreakerSettings {
+        unknown_outcomes_max: config.breaker.unknown_outcomes_max,
+        probe_interval: config.breaker.probe_interval,
+    }
+}
+
+fn bounds(config: &Config) -> ProxySettings {
+    ProxySettings {
+        repeat_wait: config.proxy.repeat_wait,
+        settle_wait: config.proxy.settle_wait,
+        body_bytes_max: config.proxy.body_bytes_max,
+        in_flight_max: config.proxy.in_flight_max,
+    }
+}

@@ -1,0 +1,82 @@
+//! The real key belongs to one account and mode, at start and at every reload.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::tls;
+use crate::clock::Clock;
+use crate::config::{AdminTokens, SecretWatch, StripeKey, UpstreamConfig};
+use crate::ledger::Ledger;
+use crate::proxy::{Platform, Proxy, Upstream};
+
+/// How often the secrets' files are looked at.
+const POLL_EVERY: Duration = Duration::from_secs(2);
+
+/// Checks the real key against the account and mode the ledger belongs to; the first key decides.
+pub(super) async fn pin(
+    ledger: &Ledger,
+    upstream: &Upstream,
+    key: &StripeKey,
+) -> anyhow::Result<Platform> {
+    let account = upstream.account().await.unwrap_or_else(|error| {
+        tracing::warn!(error = %error, "Stripe did not tell whose key this is");
+        None
+    });
+    if account.is_none() {
+        tracing::warn!("The Stripe account is unknown: only live or test mode is checked");
+    }
+    let livemode = key.livemode();
+    let pinned = ledger.pin(account.as_deref(), livemode).await;
+    let account = pinned.context("the real key does not belong to this ledger")?;
+    Ok(Platform { account, livemode })
+}
+
+/// Re-reads the secrets' files while the process runs.
+pub(super) struct Reload {
+    pub(super) watch: SecretWatch,
+    pub(super) tokens: watch::Sender<AdminTokens>,
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) ledger: Ledger,
+    pub(super) upstream: UpstreamConfig,
+    pub(super) clock: Clock,
+}
+
+impl Reload {
+    /// Runs until `stop`.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let mut tick = tokio::time::interval(POLL_EVERY);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {}
+                () = stop.cancelled() => return,
+            }
+            match self.watch.poll() {
+                Ok(None) => {}
+                Ok(Some(secrets)) => {
+                    self.tokens.send_replace(secrets.admin_tokens);
+                    match self.accept(&secrets.stripe_key).await {
+                        Ok(()) => tracing::info!("The secrets were read again"),
+                        Err(error) => {
+                            tracing::error!(
+                                error = format!("{error:#}"),
+                                "The new real key is refused"
+                            );
+                        }
+                    }
+                }
+                Err(mistakes) => tracing::error!(%mistakes, "The secrets cannot be read again"),
+            }
+        }
+    }
+
+    async fn accept(&self, key: &StripeKey) -> anyhow::Result<()> {
+        let upstream = tls::upstream(&self.upstream, self.clock.clone(), key)?;
+        pin(&self.ledger, &upstream, key).await?;
+        self.proxy.replace_real_key(tls::real_key(key));
+        Ok(())
+    }
+}

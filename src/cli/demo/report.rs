@@ -1,0 +1,131 @@
+//! What the demo prints.
+#![expect(clippy::print_stdout, reason = "the demo is for a terminal")]
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::race::Tally;
+use super::world::World;
+use crate::cli::money::grouped;
+use crate::sandbox::Sandbox;
+
+/// One way to Stripe and what came of it.
+pub(super) struct Row {
+    title: &'static str,
+    /// By the sandbox's books.
+    charges: usize,
+    /// By the sandbox's books, in cents.
+    taken_minor: i64,
+    tally: Tally,
+}
+
+impl Row {
+    pub(super) fn counted(title: &'static str, sandbox: &Sandbox, tally: Tally) -> Self {
+        let made = sandbox.charges();
+        let taken_minor = made.iter().map(|charge| charge.amount_captured).sum();
+        Self {
+            title,
+            charges: made.len(),
+            taken_minor,
+            tally,
+        }
+    }
+
+    fn answers(&self) -> String {
+        let Tally {
+            charged,
+            replayed,
+            capped,
+            other,
+        } = self.tally;
+        let parts = [
+            (charged, "charged"),
+            (replayed, "duplicates answered with the existing charge"),
+            (capped, "refused with 402 spend_cap_reached"),
+            (other, "other answers"),
+        ];
+        let told = parts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told
+            .map(|(count, what)| format!("{} {what}", thousands(*count)))
+            .collect();
+        told.join("\n")
+    }
+}
+
+pub(super) fn say(text: &str) {
+    println!("{text}");
+}
+
+/// The table, counted from the sandbox's own ledger.
+pub(super) fn table(rows: &[Row]) {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table.set_header([
+        "",
+        "charges made",
+        "money taken",
+        "what the replicas were told",
+    ]);
+    for row in rows {
+        let charges = thousands(row.charges);
+        table.add_row([
+            row.title,
+            &charges,
+            &dollars(row.taken_minor),
+            &row.answers(),
+        ]);
+    }
+    for column in [1, 2] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    println!("\n{table}\n");
+    println!("Expected: 500 charges, $49,500. Counted from the sandbox's own ledger.\n");
+}
+
+/// What to try by hand.
+pub(super) fn curl_lines(world: &World) {
+    let (proxy, key) = (world.proxy_url(), world.vault_key());
+    let (admin, token) = (world.admin_url(), world.admin_token());
+    let sandbox = world.sandbox().base_url();
+    println!("Everything stays up until Ctrl-C. Try:\n");
+    println!("# A duplicate, with a fresh key: the charge that exists.");
+    println!("curl -i {proxy}/v1/charges -u {key}: \\");
+    println!("  -d amount=9900 -d currency=usd -d customer=cus_demo001\n");
+    println!("# A lawful second charge of the same customer.");
+    println!("curl -i {proxy}/v1/charges -u {key}: -H 'Spendcap-Reference: addon' \\");
+    println!("  -d amount=9900 -d currency=usd -d customer=cus_demo001\n");
+    println!("# Over the cap: 402.");
+    println!("curl -i {proxy}/v1/charges -u {key}: \\");
+    println!("  -d amount=600000 -d currency=usd -d customer=cus_new\n");
+    println!("# What the vault key has left.");
+    println!("curl {proxy}/spendcap/v1/key -u {key}:\n");
+    println!("# What was observed, for operators.");
+    println!("curl '{admin}/v1/flags?limit=3' -H 'Authorization: Bearer {token}'\n");
+    println!("# What Stripe really charged.");
+    println!("curl {sandbox}/_sandbox/charges");
+}
+
+fn dollars(minor: i64) -> String {
+    let (dollars, cents) = (grouped(&(minor / 100).to_string()), minor % 100);
+    if cents == 0 {
+        format!("${dollars}")
+    } else {
+        format!("${dollars}.{cents:02}")
+    }
+}
+
+fn thousands(number: usize) -> String {
+    grouped(&number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cents_are_shown_only_where_there_are_some() {
+        assert_eq!(dollars(14_850_000), "$148,500");
+        assert_eq!(dollars(9_901), "$99.01");
+    }
+}
