@@ -5,6 +5,8 @@
     reason = "a test's helpers fail the test"
 )]
 
+mod charges;
 mod cli;
 mod ledger;
 mod sandbox;
+mod support;

@@ -1,0 +1,7 @@
+//! What the end-to-end tests share: a whole spendcap over real sockets, and clients for it.
+
+pub(crate) mod http;
+pub(crate) mod postgres;
+pub(crate) mod world;
+
+pub(crate) use world::{Charge, LedgerKind, World};

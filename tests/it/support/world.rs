@@ -1,0 +1,277 @@
+//! A sandbox Stripe and one or more proxies on one ledger, all in this process, over real sockets.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use spendcap::app::App;
+use spendcap::clock::Clock;
+use spendcap::config::{Environment, Settings};
+use spendcap::sandbox::{MadeCharge, Sandbox, SandboxSettings};
+use tempfile::TempDir;
+
+use super::http::{Client, Reply};
+use super::postgres::fresh_database;
+
+const ADMIN_TOKEN: &str = "admin-token-of-the-tests";
+
+/// Which ledger a test runs on. Every end-to-end behaviour is shown on both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LedgerKind {
+    Sqlite,
+    Postgres,
+}
+
+/// Everything a test needs; dropped, it all stops.
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) apps: Vec<App>,
+    /// Moves the sandbox's and the ledger's time.
+    pub(crate) clock: Clock,
+    pub(crate) client: Client,
+    pub(crate) environment: Vec<(String, String)>,
+    _directory: TempDir,
+}
+
+/// A vault key as its issuer sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct VaultKey {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+}
+
+/// A charge to ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge<'a> {
+    pub(crate) customer: &'a str,
+    pub(crate) amount: i64,
+    pub(crate) currency: &'a str,
+    pub(crate) idempotency_key: Option<&'a str>,
+    /// More form parameters, as `&name=value`.
+    pub(crate) more: &'a str,
+    pub(crate) headers: Vec<(&'a str, &'a str)>,
+}
+
+impl Default for Charge<'_> {
+    fn default() -> Self {
+        Self {
+            customer: "cus_1",
+            amount: 9900,
+            currency: "usd",
+            idempotency_key: None,
+            more: "",
+            headers: Vec::new(),
+        }
+    }
+}
+
+impl World {
+    /// One proxy on a fresh ledger.
+    pub(crate) async fn on(kind: LedgerKind) -> Self {
+        Self::start(kind, 1, &[]).await
+    }
+
+    /// `replicas` proxies on one fresh ledger, with settings as `SPENDCAP_SECTION_KEY` variables.
+    pub(crate) async fn start(
+        kind: LedgerKind,
+        replicas: usize,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let clock = Clock::system();
+        let sandbox = Sandbox::start(SandboxSettings {
+            clock: clock.clone(),
+            ..SandboxSettings::default()
+        })
+        .unwrap();
+        let directory = TempDir::new().unwrap();
+        let url = match kind {
+            LedgerKind::Sqlite => {
+                format!("sqlite://{}/ledger.db", directory.path().display())
+            }
+            LedgerKind::Postgres => fresh_database().await,
+        };
+        let mut environment: Vec<(String, String)> = [
+            ("SPENDCAP_PROXY_LISTEN", "127.0.0.1:0"),
+            ("SPENDCAP_ADMIN_LISTEN", "127.0.0.1:0"),
+            ("SPENDCAP_PROXY_DRAIN_MS", "0"),
+            ("SPENDCAP_LEDGER_URL", &url),
+            ("SPENDCAP_UPSTREAM_BASE_URL", &sandbox.base_url()),
+            (
+                "STRIPE_SECRET_KEY",
+                spendcap::sandbox::cli::SECRET_KEY_DEFAULT,
+            ),
+            ("SPENDCAP_ADMIN_TOKEN", ADMIN_TOKEN),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+        environment.extend(
+            settings
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
+        );
+        let mut world = Self {
+            sandbox,
+            apps: Vec::new(),
+            clock,
+            client: Client::new(),
+            environment,
+            _directory: directory,
+        };
+        for _ in 0..replicas {
+            world.add_replica().await;
+        }
+        world
+    }
+
+    /// Starts one more proxy on the same ledger.
+    pub(crate) async fn add_replica(&mut self) {
+        let environment: Environment = self.environment.iter().cloned().collect();
+        let settings = Settings::load(None, &environment).unwrap();
+        self.apps
+            .push(App::start(settings, self.clock.clone()).await.unwrap());
+    }
+
+    /// The data plane of replica `index`.
+    pub(crate) fn proxy_url(&self, index: usize) -> String {
+        format!("http://{}", self.apps[index].proxy_addr())
+    }
+
+    /// Calls the admin API of the first replica.
+    pub(crate) async fn admin(&self, method: Method, path: &str, body: Option<Value>) -> Reply {
+        let url = format!("http://{}{path}", self.apps[0].admin_addr());
+        let bearer = format!("Bearer {ADMIN_TOKEN}");
+        let mut headers = vec![("authorization", bearer.as_str())];
+        if body.is_some() {
+            headers.push(("content-type", "application/json"));
+        }
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        self.client.send(method, &url, &headers, body).await
+    }
+
+    /// Issues a vault key for 2026-08 with one usd cap; `more` overrides and adds fields.
+    pub(crate) async fn issue(&self, expected_total: i64, more: Value) -> VaultKey {
+        let expires_at = self.clock.now().unix_seconds() + 40 * 86_400;
+        let mut wish = json!({
+            "billing_period": "2026-08",
+            "expected_total": expected_total,
+            "currency": "usd",
+            "headroom": "1.10",
+            "expires_at": expires_at,
+        });
+        for (name, value) in more.as_object().cloned().unwrap_or_default() {
+            if value.is_null() {
+                wish.as_object_mut().unwrap().remove(&name);
+            } else {
+                wish[name] = value;
+            }
+        }
+        let issued = self.admin(Method::POST, "/v1/vault_keys", Some(wish)).await;
+        let issued = issued.expect(200).json();
+        VaultKey {
+            id: issued["id"].as_str().unwrap().to_owned(),
+            secret: issued["secret"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// The key's cap in `currency`, as the admin API shows it.
+    pub(crate) async fn cap(&self, key: &VaultKey, currency: &str) -> Value {
+        let path = format!("/v1/vault_keys/{}", key.id);
+        let shown = self
+            .admin(Method::GET, &path, None)
+            .await
+            .expect(200)
+            .json();
+        let caps = shown["caps"].as_array().unwrap();
+        caps.iter()
+            .find(|cap| cap["currency"] == currency)
+            .cloned()
+            .unwrap()
+    }
+
+    /// The key's reservations, newest first, at most 100.
+    pub(crate) async fn reservations(&self, key: &VaultKey) -> Vec<Value> {
+        let path = format!("/v1/reservations?vault_key={}&limit=100", key.id);
+        let list = self
+            .admin(Method::GET, &path, None)
+            .await
+            .expect(200)
+            .json();
+        list["data"].as_array().unwrap().clone()
+    }
+
+    /// Asks replica `index` for a charge; `Err` where no complete answer came.
+    pub(crate) async fn try_charge(
+        &self,
+        index: usize,
+        key: &VaultKey,
+        charge: Charge<'_>,
+    ) -> Result<Reply, String> {
+        try_charge(&self.client, &self.proxy_url(index), &key.secret, charge).await
+    }
+
+    /// Asks the first replica for a charge.
+    pub(crate) async fn charge(&self, key: &VaultKey, charge: Charge<'_>) -> Reply {
+        self.try_charge(0, key, charge).await.unwrap()
+    }
+
+    /// Reads through the first replica.
+    pub(crate) async fn get(&self, key: &VaultKey, path: &str) -> Reply {
+        let bearer = format!("Bearer {}", key.secret);
+        let url = format!("{}{path}", self.proxy_url(0));
+        self.client
+            .send(Method::GET, &url, &[("authorization", &bearer)], "")
+            .await
+    }
+
+    /// Every charge the sandbox really made.
+    pub(crate) fn made(&self) -> Vec<MadeCharge> {
+        self.sandbox.charges()
+    }
+
+    /// What the sandbox took, in minor units, all currencies alike.
+    pub(crate) fn taken(&self) -> i64 {
+        self.made()
+            .iter()
+            .map(|charge| charge.amount_captured)
+            .sum()
+    }
+
+    /// The books agree with Stripe: settled is what was taken, nothing is reserved.
+    pub(crate) async fn assert_balanced(&self, key: &VaultKey) {
+        let cap = self.cap(key, "usd").await;
+        assert_eq!(cap["settled"], self.taken(), "{cap} {:?}", self.made());
+        assert_eq!(cap["reserved"], 0, "{cap}");
+    }
+
+    /// Ends every send that is past its deadline.
+    pub(crate) async fn pass_deadlines(&self) {
+        self.clock.advance(Duration::from_mins(5));
+        self.apps[0].ledger().sweep().await.unwrap();
+    }
+}
+
+/// A charge against any base URL with any key.
+pub(crate) async fn try_charge(
+    client: &Client,
+    base_url: &str,
+    secret: &str,
+    charge: Charge<'_>,
+) -> Result<Reply, String> {
+    let bearer = format!("Bearer {secret}");
+    let mut headers = vec![
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    headers.extend(charge.idempotency_key.map(|key| ("idempotency-key", key)));
+    headers.extend(charge.headers.iter().copied());
+    let customer = match charge.customer {
+        "" => String::new(),
+        customer => format!("&customer={customer}"),
+    };
+    let body = format!(
+        "amount={}&currency={}{customer}{}",
+        charge.amount, charge.currency, charge.more
+    );
+    let url = format!("{base_url}/v1/charges");
+    client.try_send(Method::POST, &url, &headers, body).await
+}
