@@ -22,15 +22,12 @@ mod periods;
 mod query;
 mod request;
 mod reservations;
+mod serve;
 mod vault_keys;
-
-use std::future::Future;
-use std::io;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +36,7 @@ use crate::config::{AdminTokens, DefaultsConfig};
 use crate::ledger::Ledger;
 
 pub use openapi::openapi_json;
+pub use serve::serve;
 
 /// What the control plane works with. A cheap clone.
 #[derive(Clone, Debug)]
@@ -53,17 +51,6 @@ pub struct AdminState {
     pub defaults: std::sync::Arc<DefaultsConfig>,
     /// Cancelled once the process begins to drain: `/readyz` then answers 503.
     pub draining: CancellationToken,
-}
-
-/// Serves the control plane until `shutdown` completes and the requests under way are answered.
-pub async fn serve(
-    listener: TcpListener,
-    state: AdminState,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    axum::serve(listener, router(state))
-        .with_graceful_shutdown(shutdown)
-        .await
 }
 
 /// Every path of the control plane.

@@ -28,9 +28,6 @@ const DEADLINE_GRACE: Duration = Duration::from_secs(15);
 /// Beyond the upstream timeout, what finishing takes when draining: settles and their answers.
 const FLUSH: Duration = Duration::from_secs(10);
 
-/// How long admin connections may take to end once the data plane has.
-const ADMIN_PATIENCE: Duration = Duration::from_secs(5);
-
 /// A running spendcap: both listeners, the ledger, the background work.
 #[derive(Debug)]
 pub struct App {
@@ -43,7 +40,7 @@ pub struct App {
     stop_proxy: CancellationToken,
     stop_rest: CancellationToken,
     proxy_task: JoinHandle<()>,
-    admin_task: JoinHandle<std::io::Result<()>>,
+    admin_task: JoinHandle<()>,
     secrets_task: JoinHandle<()>,
     writer_task: JoinHandle<()>,
 }
@@ -152,10 +149,7 @@ impl App {
             .await
             .context("the data plane ended early")?;
         self.stop_rest.cancel();
-        // An operator's connection that stays open must not keep the process alive.
-        if let Ok(ended) = tokio::time::timeout(ADMIN_PATIENCE, self.admin_task).await {
-            ended.context("the admin API ended early")??;
-        }
+        self.admin_task.await.context("the admin API ended early")?;
         self.secrets_task
             .await
             .context("the secrets' watch ended early")?;

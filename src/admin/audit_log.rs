@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
-use super::error::{AdminError, ErrorBody};
+use super::error::AdminError;
 use super::list::List;
 use super::query::Query;
 use crate::ledger::AuditEntry;
@@ -67,12 +67,12 @@ impl AuditObject {
 
 /// Lists what operators did, newest first.
 #[utoipa::path(
-    get, path = "/v1/audit_log", tag = "Audit log",
+    get, path = "/v1/audit_log", operation_id = "list_audit_log", tag = "Audit log",
     params(
         ("limit" = Option<u32>, Query, description = "1 to 100, 10 by default."),
         ("starting_after" = Option<String>, Query, description = "The last id of the page before."),
     ),
-    responses((status = 200, body = List<AuditObject>), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = List<AuditObject>)),
 )]
 pub(super) async fn list(
     State(state): State<AdminState>,

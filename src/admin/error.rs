@@ -221,3 +221,59 @@ fn instead_of_resolving(state: State) -> &'static str {
         State::Open | State::Held | State::WrittenOff => "ask again",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ledgers_errors_say_what_to_do() {
+        use ControlError as C;
+        use LedgerError as L;
+        for (error, status, code, says) in [
+            (
+                L::Unavailable.into(),
+                503,
+                Some("ledger_unavailable"),
+                "try again",
+            ),
+            (L::Overloaded.into(), 503, Some("overloaded"), "try again"),
+            (
+                L::Inconsistent.into(),
+                500,
+                Some("ledger_inconsistent"),
+                "try again",
+            ),
+            (
+                AdminError::Control(C::KeyReused),
+                400,
+                None,
+                "use a new one",
+            ),
+            (
+                AdminError::Control(C::Revoked),
+                409,
+                Some("vault_key_revoked"),
+                "issue a new one",
+            ),
+            (
+                AdminError::Control(C::NotResolvable(State::InFlight)),
+                409,
+                Some("reservation_not_resolvable"),
+                "once its deadline passes",
+            ),
+            (
+                AdminError::NoEntropy,
+                503,
+                Some("entropy_unavailable"),
+                "try again",
+            ),
+        ] {
+            assert!(error.message().contains(says), "{}", error.message());
+            assert_eq!(error.class().2, code);
+            let response = error.into_response();
+            assert_eq!(response.status(), status);
+            assert_eq!(response.headers().contains_key(RETRY_AFTER), status == 503);
+        }
+    }
+}

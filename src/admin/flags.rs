@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::AdminState;
 use super::auth::Actor;
 use super::command::{Answer, Command, carry_out};
-use super::error::{AdminError, ErrorBody};
+use super::error::AdminError;
 use super::json::Fields;
 use super::list::List;
 use super::path::PathId;
@@ -72,7 +72,7 @@ impl FlagObject {
 
 /// Lists flags, newest first.
 #[utoipa::path(
-    get, path = "/v1/flags", tag = "Flags",
+    get, path = "/v1/flags", operation_id = "list_flags", tag = "Flags",
     params(
         ("acknowledged" = Option<bool>, Query, description = "`false` for those nobody has seen."),
         ("kind" = Option<String>, Query, description = "Only of this kind."),
@@ -80,7 +80,7 @@ impl FlagObject {
         ("limit" = Option<u32>, Query, description = "1 to 100, 10 by default."),
         ("starting_after" = Option<String>, Query, description = "The last id of the page before."),
     ),
-    responses((status = 200, body = List<FlagObject>), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = List<FlagObject>)),
 )]
 pub(super) async fn list(
     State(state): State<AdminState>,
@@ -107,9 +107,9 @@ pub(super) async fn list(
 
 /// Marks a flag as seen. It stays in the list.
 #[utoipa::path(
-    post, path = "/v1/flags/{id}/acknowledge", tag = "Flags",
+    post, path = "/v1/flags/{id}/acknowledge", operation_id = "acknowledge_flag", tag = "Flags",
     params(("id" = String, Path, description = "`flag_…`")),
-    responses((status = 200, body = FlagObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = FlagObject)),
 )]
 pub(super) async fn acknowledge(
     State(state): State<AdminState>,

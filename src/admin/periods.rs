@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
-use super::error::{AdminError, ErrorBody};
+use super::error::AdminError;
 use super::path::{PathLabel, missing};
 use super::query::Query;
 use crate::ledger::{PeriodCap, PeriodRollUp, StateSums};
@@ -71,9 +71,9 @@ struct StateSumsObject {
 
 /// Sums up one billing period.
 #[utoipa::path(
-    get, path = "/v1/periods/{period}", tag = "Periods",
+    get, path = "/v1/periods/{period}", operation_id = "retrieve_period", tag = "Periods",
     params(("period" = String, Path, description = "The `billing_period` of its vault keys.")),
-    responses((status = 200, body = PeriodObject), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = PeriodObject)),
 )]
 pub(super) async fn retrieve(
     State(state): State<AdminState>,

@@ -9,7 +9,7 @@ use axum::extract::State;
 use super::AdminState;
 use super::auth::Actor;
 use super::command::{Answer, Command, carry_out};
-use super::error::{AdminError, ErrorBody};
+use super::error::AdminError;
 use super::list::List;
 use super::path::{PathId, missing};
 use super::query::Query;
@@ -25,7 +25,7 @@ const URL: &str = "/v1/reservations";
 
 /// Lists reservations, newest first.
 #[utoipa::path(
-    get, path = "/v1/reservations", tag = "Reservations",
+    get, path = "/v1/reservations", operation_id = "list_reservations", tag = "Reservations",
     params(
         ("vault_key" = Option<String>, Query, description = "Only those under this vault key."),
         ("state" = Option<String>, Query, description = "`in_flight`, `open`, `held`, `settled`, `released` or `written_off`."),
@@ -34,7 +34,7 @@ const URL: &str = "/v1/reservations";
         ("limit" = Option<u32>, Query, description = "1 to 100, 10 by default."),
         ("starting_after" = Option<String>, Query, description = "The last id of the page before."),
     ),
-    responses((status = 200, body = List<ReservationObject>), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = List<ReservationObject>)),
 )]
 pub(super) async fn list(
     State(state): State<AdminState>,
@@ -64,9 +64,9 @@ pub(super) async fn list(
 
 /// Shows one reservation.
 #[utoipa::path(
-    get, path = "/v1/reservations/{id}", tag = "Reservations",
+    get, path = "/v1/reservations/{id}", operation_id = "retrieve_reservation", tag = "Reservations",
     params(("id" = String, Path, description = "`rsv_…`")),
-    responses((status = 200, body = ReservationObject), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = ReservationObject)),
 )]
 pub(super) async fn retrieve(
     State(state): State<AdminState>,
@@ -80,10 +80,10 @@ pub(super) async fn retrieve(
 
 /// Says what became of a reservation that is held, open or written off, on evidence from Stripe.
 #[utoipa::path(
-    post, path = "/v1/reservations/{id}/resolve", tag = "Reservations",
+    post, path = "/v1/reservations/{id}/resolve", operation_id = "resolve_reservation", tag = "Reservations",
     params(("id" = String, Path, description = "`rsv_…`")),
     request_body = ReservationResolve,
-    responses((status = 200, body = ReservationObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = ReservationObject)),
 )]
 pub(super) async fn resolve(
     State(state): State<AdminState>,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::AdminState;
 use super::auth::Actor;
 use super::command::{Answer, Command, carry_out};
-use super::error::{AdminError, ErrorBody};
+use super::error::AdminError;
 use super::list::List;
 use super::path::{PathId, missing};
 use super::query::Query;
@@ -28,11 +28,9 @@ const URL: &str = "/v1/vault_keys";
 
 /// Issues a vault key. The answer carries the secret, once.
 #[utoipa::path(
-    post, path = "/v1/vault_keys", tag = "Vault keys",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes the request repeatable. A \
-        repeat is answered with the object as it stands now, `Idempotent-Replayed: true`, and no `secret`.")),
+    post, path = "/v1/vault_keys", operation_id = "create_vault_key", tag = "Vault keys",
     request_body = VaultKeyCreate,
-    responses((status = 200, body = VaultKeyObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = VaultKeyObject)),
 )]
 pub(super) async fn create(
     State(state): State<AdminState>,
@@ -53,14 +51,14 @@ pub(super) async fn create(
 
 /// Lists vault keys, newest first.
 #[utoipa::path(
-    get, path = "/v1/vault_keys", tag = "Vault keys",
+    get, path = "/v1/vault_keys", operation_id = "list_vault_keys", tag = "Vault keys",
     params(
         ("billing_period" = Option<String>, Query, description = "Only keys of this period."),
         ("namespace" = Option<String>, Query, description = "Only keys of this namespace."),
         ("limit" = Option<u32>, Query, description = "1 to 100, 10 by default."),
         ("starting_after" = Option<String>, Query, description = "The last id of the page before."),
     ),
-    responses((status = 200, body = List<VaultKeyObject>), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = List<VaultKeyObject>)),
 )]
 pub(super) async fn list(
     State(state): State<AdminState>,
@@ -81,9 +79,9 @@ pub(super) async fn list(
 
 /// Shows one vault key and what is left of its caps.
 #[utoipa::path(
-    get, path = "/v1/vault_keys/{id}", tag = "Vault keys",
+    get, path = "/v1/vault_keys/{id}", operation_id = "retrieve_vault_key", tag = "Vault keys",
     params(("id" = String, Path, description = "`vk_…`")),
-    responses((status = 200, body = VaultKeyObject), (status = "4XX", body = ErrorBody)),
+    responses((status = 200, body = VaultKeyObject)),
 )]
 pub(super) async fn retrieve(
     State(state): State<AdminState>,
@@ -99,10 +97,10 @@ pub(super) async fn retrieve(
 /// Raises or lowers expected totals, changes the headroom, or resumes a stopped key. Lowering below
 /// usage changes no usage; it refuses the next charge.
 #[utoipa::path(
-    post, path = "/v1/vault_keys/{id}", tag = "Vault keys",
+    post, path = "/v1/vault_keys/{id}", operation_id = "update_vault_key", tag = "Vault keys",
     params(("id" = String, Path, description = "`vk_…`")),
     request_body = VaultKeyUpdate,
-    responses((status = 200, body = VaultKeyObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = VaultKeyObject)),
 )]
 pub(super) async fn update(
     State(state): State<AdminState>,
@@ -117,10 +115,10 @@ pub(super) async fn update(
 
 /// Ends a vault key for good, on every replica at once.
 #[utoipa::path(
-    post, path = "/v1/vault_keys/{id}/revoke", tag = "Vault keys",
+    post, path = "/v1/vault_keys/{id}/revoke", operation_id = "revoke_vault_key", tag = "Vault keys",
     params(("id" = String, Path, description = "`vk_…`")),
     request_body = VaultKeyRevoke,
-    responses((status = 200, body = VaultKeyObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = VaultKeyObject)),
 )]
 pub(super) async fn revoke(
     State(state): State<AdminState>,
@@ -137,10 +135,10 @@ pub(super) async fn revoke(
 /// Gives a vault key a new secret; the old one works for `grace_seconds` more. The answer carries the
 /// new secret, once.
 #[utoipa::path(
-    post, path = "/v1/vault_keys/{id}/rotate", tag = "Vault keys",
+    post, path = "/v1/vault_keys/{id}/rotate", operation_id = "rotate_vault_key", tag = "Vault keys",
     params(("id" = String, Path, description = "`vk_…`")),
     request_body = VaultKeyRotate,
-    responses((status = 200, body = VaultKeyObject), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    responses((status = 200, body = VaultKeyObject)),
 )]
 pub(super) async fn rotate(
     State(state): State<AdminState>,

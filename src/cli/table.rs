@@ -36,7 +36,7 @@ pub(super) fn of_list(
     let mut table = plain();
     table.set_header(header.iter().copied());
     table.add_rows(data.iter().map(row));
-    let mut text = table.to_string();
+    let mut text = table.trim_fmt();
     if list["has_more"] == true
         && let Some(last) = data.last()
     {
@@ -53,7 +53,7 @@ pub(super) fn of_object(rows: Vec<(&str, String)>) -> String {
         rows.into_iter()
             .map(|(name, value)| [name.to_owned(), value]),
     );
-    table.to_string()
+    table.trim_fmt()
 }
 
 /// A table without lines: easy to read, and to cut and paste.

@@ -17,10 +17,10 @@ pub(crate) struct ReservationResolve {
     #[schema(value_type = String, example = "settled")]
     state: State,
     /// How much moved, in minor units; with `settled` only.
-    #[schema(value_type = Option<i64>, minimum = 0, example = 9900)]
+    #[schema(value_type = i64, required = false, minimum = 0, example = 9900)]
     amount: Option<AmountMinor>,
     /// The Stripe object that shows it; with `settled` only.
-    #[schema(example = "ch_3NqK2e")]
+    #[schema(nullable = false, example = "ch_3NqK2e")]
     object_id: Option<String>,
     /// Why, and on what evidence: 1 to 500 characters, for the audit log.
     #[schema(min_length = 1, max_length = 500)]

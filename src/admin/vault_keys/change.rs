@@ -22,18 +22,19 @@ const GRACE_SECONDS_DEFAULT: i64 = 60 * 60;
 #[derive(Debug, ToSchema)]
 pub(crate) struct VaultKeyUpdate {
     /// The new expected total, in minor units, with `currency`.
-    #[schema(value_type = Option<i64>, minimum = 0, example = 6_000_000)]
+    #[schema(value_type = i64, required = false, minimum = 0, example = 6_000_000)]
     expected_total: Option<AmountMinor>,
     /// The currency of `expected_total`; one without a cap gets one.
-    #[schema(value_type = Option<String>, example = "usd")]
+    #[schema(value_type = String, required = false, example = "usd")]
     currency: Option<Currency>,
     /// New expected totals by currency; others stay.
-    #[schema(value_type = Option<BTreeMap<String, i64>>)]
+    #[schema(value_type = BTreeMap<String, i64>, required = false)]
     expected_totals: Option<BTreeMap<Currency, AmountMinor>>,
     /// A new factor, applied to every cap of the key.
-    #[schema(value_type = Option<String>, example = "1.10")]
+    #[schema(value_type = String, required = false, example = "1.10")]
     headroom: Option<Headroom>,
     /// `true` lifts a stop.
+    #[schema(nullable = false)]
     resume: Option<bool>,
     /// Why: 1 to 500 characters, for the audit log.
     #[schema(min_length = 1, max_length = 500, example = "INC-4411")]
@@ -100,7 +101,7 @@ impl VaultKeyRevoke {
 #[derive(Debug, ToSchema)]
 pub(crate) struct VaultKeyRotate {
     /// How long the old secret still works: 0 to 604800 seconds, 3600 by default.
-    #[schema(value_type = Option<i64>, minimum = 0, maximum = 604_800, example = 3600)]
+    #[schema(value_type = i64, required = false, minimum = 0, maximum = 604_800, example = 3600)]
     grace_seconds: i64,
 }
 

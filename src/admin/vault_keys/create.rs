@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::super::json::Fields;
+use super::super::openapi::time_schema;
 use super::super::param;
 use crate::config::DefaultsConfig;
 use crate::domain::cap::{Cap, Headroom};
@@ -29,47 +30,50 @@ pub(crate) struct VaultKeyCreate {
     #[schema(example = "2026-08")]
     billing_period: String,
     /// Which billing job it is; `default` by default.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, required = false)]
     namespace: Option<String>,
     /// What the run is expected to bill, in minor units, with `currency`. `0` blocks everything.
-    #[schema(value_type = Option<i64>, minimum = 0, example = 4_950_000)]
+    #[schema(value_type = i64, required = false, minimum = 0, example = 4_950_000)]
     expected_total: Option<AmountMinor>,
     /// The currency of `expected_total`.
-    #[schema(value_type = Option<String>, example = "usd")]
+    #[schema(value_type = String, required = false, example = "usd")]
     currency: Option<Currency>,
     /// What the run is expected to bill by currency, in place of `expected_total` and `currency`.
-    #[schema(value_type = Option<BTreeMap<String, i64>>)]
+    #[schema(value_type = BTreeMap<String, i64>, required = false)]
     expected_totals: Option<BTreeMap<Currency, AmountMinor>>,
     /// The factor between an expected total and its cap: a decimal in a string.
-    #[schema(value_type = Option<String>, example = "1.10")]
+    #[schema(value_type = String, required = false, example = "1.10")]
     headroom: Option<Headroom>,
     /// From when the key may be used: as `expires_at`.
-    #[schema(value_type = Option<i64>)]
+    #[schema(schema_with = time_schema, required = false)]
     starts_at: Option<UnixMs>,
     /// Until when, exclusive: unix seconds, or RFC 3339 with an offset; at most 400 days ahead.
-    #[schema(value_type = i64, example = 1_788_307_200)]
+    #[schema(schema_with = time_schema)]
     expires_at: UnixMs,
     /// What happens to a create whose customer and period are billed already: `replay`, `reject` or
     /// `flag`.
-    #[schema(value_type = Option<String>, example = "replay")]
+    #[schema(value_type = String, required = false, example = "replay")]
     on_duplicate: Option<OnDuplicate>,
     /// `enforce` (the default), or `observe`: record what would have been refused, and forward it.
-    #[schema(value_type = Option<String>, example = "enforce")]
+    #[schema(value_type = String, required = false, example = "enforce")]
     enforcement: Option<Enforcement>,
     /// What the key may do, such as `charges:write`.
-    #[schema(value_type = Option<Vec<String>>, example = json!(["charges:write"]))]
+    #[schema(value_type = Vec<String>, required = false, example = json!(["charges:write"]))]
     permissions: Option<Vec<Permission>>,
     /// The largest single charge by currency, in minor units.
-    #[schema(value_type = Option<BTreeMap<String, i64>>)]
+    #[schema(value_type = BTreeMap<String, i64>, required = false)]
     max_charge: Option<BTreeMap<Currency, AmountMinor>>,
     /// The status of cap refusals: 402 (the default) or 403, for SDKs that take any 402 for a decline.
-    #[schema(value_type = Option<i32>, example = 402)]
+    #[schema(value_type = i32, required = false, example = 402)]
     refusal_status: Option<RefusalStatus>,
     /// Connected accounts whose money the key may move, besides the platform's own: `acct_…`.
+    #[schema(nullable = false)]
     accounts: Option<Vec<String>>,
     /// Refuse creates that name no customer; `false` by default.
+    #[schema(nullable = false)]
     require_customer: Option<bool>,
     /// The operator's own notes: at most 50 keys of 40 characters, values of 500.
+    #[schema(nullable = false)]
     metadata: Option<BTreeMap<String, String>>,
 }
 

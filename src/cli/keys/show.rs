@@ -101,7 +101,7 @@ fn caps(key: &Value) -> String {
         let amounts = columns.map(|column| amount(&cap[column], currency));
         table.add_row(std::iter::once(text(currency)).chain(amounts));
     }
-    table.to_string()
+    table.trim_fmt()
 }
 
 fn used(cap: &Value) -> Value {
