@@ -1,8 +1,8 @@
 //! The ledger: what holds in SQLite and in PostgreSQL alike.
 
 mod charges;
-mod place;
-mod scene;
+pub(crate) mod place;
+pub(crate) mod scene;
 
 /// Runs each of these tests on both databases.
 macro_rules! on_both {

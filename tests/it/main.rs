@@ -5,6 +5,7 @@
     reason = "a test's helpers fail the test"
 )]
 
+mod admin;
 mod charges;
 mod cli;
 mod ledger;
