@@ -154,9 +154,10 @@ impl App {
             .await
             .context("the secrets' watch ended early")?;
         drop((self.proxy, self.ledger));
-        self.writer_task
-            .await
-            .context("the ledger's writer ended early")?;
+        // A client that does not take its answer keeps a handle of the ledger; what was confirmed is stored.
+        if let Ok(ended) = tokio::time::timeout(FLUSH, self.writer_task).await {
+            ended.context("the ledger's writer ended early")?;
+        }
         tracing::info!("Stopped");
         Ok(())
     }

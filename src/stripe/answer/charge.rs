@@ -34,7 +34,9 @@ pub struct ChargeFacts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChargeStatus {
-    /// The money moved, or is authorised.
+    /// The money moved, or is authorised. Versions before 2015-02-16 say `paid`, and a client chooses
+    /// its `Stripe-Version`.
+    #[serde(alias = "paid")]
     Succeeded,
     /// A debit that takes days.
     Pending,

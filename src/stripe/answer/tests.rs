@@ -288,3 +288,11 @@ fn the_facts_of_a_charge_are_read_whole() {
     let error = charge_facts(b"secret text").unwrap_err();
     assert!(!format!("{error} {error:?}").contains("secret text"));
 }
+
+#[test]
+fn a_charge_of_an_old_api_version_is_read_too() {
+    let mut old = charge(&json!({"status": "paid"}));
+    old.as_object_mut().unwrap().remove("amount_captured");
+    let outcomes = outcomes(200, Replay::No, old.to_string().as_bytes());
+    assert_eq!(outcomes, (settled(9900, false), settled(9900, false)));
+}
