@@ -28,7 +28,7 @@ pub struct Report {
 pub struct World {
     /// The store's clock.
     pub now: UnixMs,
-    /// The reservation that owns the object the outcome names.
+    /// The unreleased reservation that owns the object the outcome names.
     pub object_owner: Option<ReservationId>,
     /// Another unreleased row holds this row's slot.
     pub slot_taken: bool,
@@ -100,28 +100,22 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
         }
         Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, world.now)),
         Outcome::Settled {
-            object_id,
-            amount,
-            replayed,
+            object_id, amount, ..
         } => {
             let object = Object {
                 id: object_id,
                 settled: Some(*amount),
                 reserved: AmountMinor::ZERO,
-                replayed: *replayed,
             };
             exists(row, this_send, &object, world)
         }
         Outcome::Open {
-            object_id,
-            ceiling,
-            replayed,
+            object_id, ceiling, ..
         } => {
             let object = Object {
                 id: object_id,
                 settled: None,
                 reserved: *ceiling,
-                replayed: *replayed,
             };
             exists(row, this_send, &object, world)
         }
@@ -130,7 +124,8 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
 
 /// An operator, or the object itself, says what became of a row that was held or open.
 pub fn give_back(row: &Reservation, now: UnixMs) -> Reservation {
-    released(row, false, now)
+    // An answer that Stripe stored stays stored: the same key would only replay it.
+    released(row, row.outcome_stored, now)
 }
 
 fn with_state(row: &Reservation, state: State) -> Reservation {
@@ -140,15 +135,14 @@ fn with_state(row: &Reservation, state: State) -> Reservation {
     }
 }
 
-/// This send did nothing. The row goes back only if no earlier send is unproven.
+/// This send did nothing. The row goes back only where it is the only one: of earlier sends it says
+/// nothing. The count stays, so that one report recorded twice does not speak for two sends.
 fn refused_this_send(row: &Reservation, now: UnixMs) -> Reservation {
-    let unproven = row.send.unproven.saturating_sub(1);
-    if unproven == 0 {
-        return undo(row, false, now);
+    if row.send.unproven <= 1 {
+        undo(row, false, now)
+    } else {
+        with_state(row, State::Held)
     }
-    let mut held = with_state(row, State::Held);
-    held.send.unproven = unproven;
-    held
 }
 
 /// No send of this operation did anything: an owned object is open as before, a new row is released.
@@ -195,16 +189,13 @@ struct Object<'a> {
     /// What moved; `None` while it is open.
     settled: Option<AmountMinor>,
     reserved: AmountMinor,
-    replayed: bool,
 }
 
 /// An object exists at Stripe: the strongest proof there is.
 fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World) -> Settlement {
-    let first_send = this_send && row.send.sends == 1 && row.state == State::InFlight;
     let foreign = world.object_owner.is_some_and(|owner| owner != row.id);
-    if object.replayed && first_send && foreign {
-        let row = released(row, true, world.now);
-        return Settlement::of(row).flagged(FlagKind::ForeignReplay);
+    if foreign && row.object_id.is_none() {
+        return foreign_replay(row, world.now);
     }
     if row
         .object_id
@@ -223,7 +214,11 @@ fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World
             another_object(row, object)
         };
     }
+    let pending = matches!(row.state, State::InFlight | State::Held);
+    let began_later = pending && !this_send && row.object_id.is_some();
     match (row.state, object.settled) {
+        // An older send found the object open; what the operation since then does is not known.
+        (_, None) if began_later => Settlement::of(row.clone()),
         (State::Settled, None) => Settlement::of(row.clone()),
         (State::Settled, Some(amount)) if amount <= row.amount_settled => {
             Settlement::of(row.clone())
@@ -244,6 +239,16 @@ fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World
     }
 }
 
+/// One key makes one object, and this one is counted where it is owned: the row made nothing. Counting
+/// it here too would take the money off the cap twice.
+fn foreign_replay(row: &Reservation, now: UnixMs) -> Settlement {
+    if row.state.is_reserved() {
+        Settlement::of(released(row, true, now)).flagged(FlagKind::ForeignReplay)
+    } else {
+        Settlement::of(row.clone())
+    }
+}
+
 /// Money moved after the reservation was given back: recorded all the same. The book stops the key
 /// where that passes the cap.
 fn late(row: &Reservation, object: &Object<'_>, world: &World) -> Settlement {
@@ -255,8 +260,13 @@ fn late(row: &Reservation, object: &Object<'_>, world: &World) -> Settlement {
 
 fn record(row: &Reservation, object: &Object<'_>, now: UnixMs) -> Reservation {
     let mut row = row.clone();
+    // An object that is known and still open does not tell what an operation on it may yet take.
+    let least = match object.settled {
+        None if row.object_id.is_some() => row.amount_reserved,
+        _ => AmountMinor::ZERO,
+    };
     row.object_id = Some(object.id.to_owned());
-    row.amount_reserved = object.reserved;
+    row.amount_reserved = object.reserved.max(least);
     row.amount_settled = object.settled.unwrap_or(AmountMinor::ZERO);
     row.state = if object.settled.is_some() {
         State::Settled

@@ -2,8 +2,8 @@
 
 use super::{Book, BookError};
 use crate::domain::flag::FlagKind;
-use crate::domain::id::ReservationId;
-use crate::domain::money::AmountMinor;
+use crate::domain::id::{ReservationId, VaultKeyId};
+use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::outcome::Outcome;
 use crate::domain::reservation::{Reservation, State};
 use crate::domain::settlement::{DoubleCharge, Report, World, settle};
@@ -30,10 +30,8 @@ impl Book {
         if let Some(double) = &settlement.double_charge {
             self.record_double_charge(&row, double)?;
         }
-        let over = self
-            .cap(&vault_key, currency)
-            .is_some_and(|cap| cap.used() > cap.max_amount);
-        if settlement.stop_key || (came_back && over) {
+        let over = came_back && self.is_over(&vault_key, currency);
+        if settlement.stop_key || over {
             self.stop_key(&vault_key);
         }
         Ok(Settled {
@@ -47,7 +45,8 @@ impl Book {
         let taken = |claim| self.holder(claim).is_some_and(|holder| holder.id != row.id);
         let owner = outcome
             .object_id()
-            .and_then(|id| self.object_owner(&row.account, id));
+            .and_then(|id| self.object_owner(&row.account, id))
+            .filter(|owner| owner.state != State::Released);
         World {
             now: self.now,
             object_owner: owner.map(|owner| owner.id),
@@ -57,7 +56,8 @@ impl Book {
     }
 
     /// The row is gone (a restored or lagging database): it is rebuilt as it was sent, unless the outcome
-    /// says that there is nothing to remember.
+    /// says that there is nothing to remember. What its amount was reserved from may be spent since: then
+    /// the key stops, as after any late proof.
     fn settle_lost(&mut self, report: &Report) -> Result<Settled, BookError> {
         let mut row = report.reservation.clone();
         let nothing = Settled {
@@ -65,11 +65,16 @@ impl Book {
             flags: Vec::new(),
             remaining: self.remaining(&row.vault_key, row.currency),
         };
+        // A refused operation leaves its object as it was: still open, still reserved.
+        let owns_object = row.object_id.is_some() && row.send.operation != row.operation;
         match report.outcome {
-            Outcome::NotSent | Outcome::RefusedThisSend if row.send.unproven <= 1 => {
+            Outcome::NotSent | Outcome::RefusedThisSend
+                if row.send.unproven <= 1 && !owns_object =>
+            {
                 return Ok(nothing);
             }
-            Outcome::StoredRefusal | Outcome::Dead { .. } => return Ok(nothing),
+            Outcome::StoredRefusal if !owns_object => return Ok(nothing),
+            Outcome::Dead { .. } => return Ok(nothing),
             _ => {}
         }
         let world = self.world(&row, &report.outcome);
@@ -78,8 +83,18 @@ impl Book {
         if !self.vault_keys.contains_key(&row.vault_key) {
             return Err(BookError::UnknownVaultKey(row.vault_key));
         }
+        let (vault_key, currency) = (row.vault_key.clone(), row.currency);
         self.put(row)?;
-        self.settle(report)
+        let settled = self.settle(report)?;
+        if settled.state != State::Released && self.is_over(&vault_key, currency) {
+            self.stop_key(&vault_key);
+        }
+        Ok(settled)
+    }
+
+    fn is_over(&self, vault_key: &VaultKeyId, currency: Currency) -> bool {
+        self.cap(vault_key, currency)
+            .is_some_and(|cap| cap.used() > cap.max_amount)
     }
 
     /// Money moved twice for one intent: the second object gets a row of its own, over the cap if need be.

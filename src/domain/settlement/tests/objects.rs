@@ -1,0 +1,248 @@
+//! An object exists: what moved, what may still move, and whose it is.
+
+use super::*;
+
+#[test]
+fn money_that_moved_is_recorded_in_every_state() {
+    let moved = settled("ch_1", 100);
+    let late = &[FlagKind::LateSettlement][..];
+    for (state, flags) in [
+        (State::InFlight, &[][..]),
+        (State::Open, &[]),
+        (State::Held, &[]),
+        (State::Settled, &[]),
+        (State::Released, late),
+        (State::WrittenOff, late),
+    ] {
+        let row = row(state, object_of(state));
+        for report in [current(&row, &moved), older(&row, &moved)] {
+            let total = (State::Settled, 0, 100);
+            let settlement = check(state.as_str(), &row, &report, &WORLD, total, flags);
+            assert!(
+                !settlement.stop_key,
+                "the book stops it where the cap is passed"
+            );
+            assert_eq!(settlement.row.object_id.as_deref(), Some("ch_1"));
+        }
+    }
+    let less = (State::Settled, 0, 60);
+    let row = row(State::Open, Some("ch_1"));
+    check(
+        "less frees the rest",
+        &row,
+        &current(&row, &settled("ch_1", 60)),
+        &WORLD,
+        less,
+        &[],
+    );
+}
+
+#[test]
+fn an_object_that_is_open_stays_reserved() {
+    let exists = open("ch_1", 100);
+    let late = &[FlagKind::LateSettlement][..];
+    for (state, flags) in [
+        (State::InFlight, &[][..]),
+        (State::Open, &[]),
+        (State::Held, &[]),
+        (State::Released, late),
+        (State::WrittenOff, late),
+    ] {
+        let row = row(state, object_of(state));
+        for report in [current(&row, &exists), older(&row, &exists)] {
+            check(
+                state.as_str(),
+                &row,
+                &report,
+                &WORLD,
+                (State::Open, 100, 0),
+                flags,
+            );
+        }
+    }
+    let row = row(State::Settled, Some("ch_1"));
+    unchanged("old news of a settled one", &row, &current(&row, &exists));
+}
+
+/// The create's answer says nothing about a capture that was sent after it.
+#[test]
+fn an_older_answer_does_not_end_a_later_operation() {
+    let exists = open("ch_1", 100);
+    for state in [State::InFlight, State::Held] {
+        let row = capturing(state, 1);
+        let mut report = older(&row, &exists);
+        report.reservation.send.upstream_key = "client-key-1".to_owned();
+        unchanged(state.as_str(), &row, &report);
+        let still_open = (State::Open, 130, 0);
+        let report = current(&row, &exists);
+        check(
+            "what it may yet take stays reserved",
+            &row,
+            &report,
+            &WORLD,
+            still_open,
+            &[],
+        );
+        let moved = older(&row, &settled("ch_1", 130));
+        check(
+            "but money is money",
+            &row,
+            &moved,
+            &WORLD,
+            (State::Settled, 0, 130),
+            &[],
+        );
+    }
+}
+
+#[test]
+fn more_than_was_reserved_is_recorded_and_stops_the_key() {
+    let above = &[FlagKind::SettledAboveReserved];
+    for (name, row, outcome, expected) in [
+        (
+            "in flight",
+            row(State::InFlight, None),
+            settled("ch_1", 101),
+            (State::Settled, 0, 101),
+        ),
+        (
+            "held",
+            row(State::Held, None),
+            settled("ch_1", 101),
+            (State::Settled, 0, 101),
+        ),
+        (
+            "open",
+            row(State::Open, Some("ch_1")),
+            settled("ch_1", 101),
+            (State::Settled, 0, 101),
+        ),
+        (
+            "settled",
+            row(State::Settled, Some("ch_1")),
+            settled("ch_1", 101),
+            (State::Settled, 0, 101),
+        ),
+        (
+            "a larger ceiling",
+            row(State::InFlight, None),
+            open("ch_1", 101),
+            (State::Open, 101, 0),
+        ),
+    ] {
+        let settlement = check(
+            name,
+            &row,
+            &current(&row, &outcome),
+            &WORLD,
+            expected,
+            above,
+        );
+        assert!(settlement.stop_key, "{name}");
+    }
+}
+
+#[test]
+fn a_dead_object_gives_back_what_was_reserved_for_it() {
+    let released = (State::Released, 0, 0);
+    for state in [State::InFlight, State::Open, State::Held] {
+        let row = row(state, object_of(state));
+        for report in [current(&row, &dead("ch_1")), older(&row, &dead("ch_1"))] {
+            let after = check(state.as_str(), &row, &report, &WORLD, released, &[]).row;
+            assert!(after.outcome_stored);
+            assert_eq!(after.object_id.as_deref(), Some("ch_1"));
+        }
+    }
+    let open = row(State::Open, Some("ch_1"));
+    unchanged("another object", &open, &current(&open, &dead("ch_2")));
+    for state in RESOLVED {
+        let row = row(state, object_of(state));
+        unchanged(state.as_str(), &row, &current(&row, &dead("ch_1")));
+    }
+}
+
+/// The key was used in another period: Stripe gives the object that is counted there.
+#[test]
+fn an_object_that_another_row_owns_is_counted_once() {
+    let foreign = &[FlagKind::ForeignReplay][..];
+    let released = (State::Released, 0, 0);
+    for replayed in [true, false] {
+        let outcome = Outcome::Settled {
+            object_id: "ch_2".to_owned(),
+            amount: minor(100),
+            replayed,
+        };
+        for row in [
+            sent_once(State::InFlight),
+            row(State::InFlight, None),
+            row(State::Held, None),
+        ] {
+            let report = current(&row, &outcome);
+            let settlement = check("unresolved", &row, &report, &FOREIGN, released, foreign);
+            assert!(settlement.row.object_id.is_none() && settlement.row.outcome_stored);
+        }
+        for state in [State::Released, State::WrittenOff] {
+            let row = row(state, None);
+            let after = settle(&row, &current(&row, &outcome), &FOREIGN);
+            assert_eq!((after.row, after.flags), (row, vec![]));
+        }
+    }
+    let row = sent_once(State::InFlight);
+    let replayed = Outcome::Open {
+        object_id: "ch_2".to_owned(),
+        ceiling: minor(100),
+        replayed: true,
+    };
+    let open = (State::Open, 100, 0);
+    check(
+        "nobody owns it",
+        &row,
+        &current(&row, &replayed),
+        &WORLD,
+        open,
+        &[],
+    );
+}
+
+#[test]
+fn another_object_than_the_rows_own_is_a_double_charge() {
+    for (state, after) in [
+        (State::InFlight, (State::Held, 100, 0)),
+        (State::Open, (State::Open, 100, 0)),
+        (State::Held, (State::Held, 100, 0)),
+        (State::Settled, (State::Settled, 0, 100)),
+    ] {
+        let row = row(state, Some("ch_1"));
+        let report = current(&row, &settled("ch_2", 70));
+        let settlement = check(state.as_str(), &row, &report, &WORLD, after, &[]);
+        let double = settlement.double_charge.unwrap();
+        assert_eq!(
+            (double.object_id.as_str(), double.settled.get()),
+            ("ch_2", 70)
+        );
+        assert!(settlement.stop_key);
+        let report = current(&row, &open("ch_2", 70));
+        let double = settle(&row, &report, &WORLD).double_charge.unwrap();
+        assert_eq!((double.settled.get(), double.reserved.get()), (0, 70));
+        let known = settle(&row, &report, &FOREIGN);
+        assert!(
+            known.double_charge.is_none() && !known.stop_key,
+            "recorded before"
+        );
+    }
+}
+
+#[test]
+fn a_row_that_comes_back_takes_only_claims_that_are_free() {
+    let row = row(State::Released, None);
+    for (slot_taken, intent_taken) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World {
+            slot_taken,
+            intent_taken,
+            ..WORLD
+        };
+        let after = settle(&row, &current(&row, &settled("ch_1", 100)), &world).row;
+        assert_eq!(after.slot_claim, Some(CLAIMS.0).filter(|_| !slot_taken));
+        assert_eq!(after.intent_claim, Some(CLAIMS.1).filter(|_| !intent_taken));
+    }
+}
