@@ -284,10 +284,17 @@ fn recognise<'a>(
             first,
             other_amount,
         } => {
-            let elsewhere = facts
-                .known
-                .is_some_and(|known| binds(&known) && !same_intent(known.reservation, ask));
-            match (elsewhere, other_amount) {
+            // The key of an operation on an object is made from all its parameters: it has no other.
+            let bound_elsewhere = ask.target.is_none()
+                && facts
+                    .known
+                    .is_some_and(|known| binds(&known) && !same_intent(known.reservation, ask));
+            // This amount was sent under its own key while the first one was bound: it still is, even
+            // where the first one has come free since.
+            let known_by_amount = facts.known_other_amount.is_some_and(|known| {
+                known.reservation.state != State::Released && same_intent(known.reservation, ask)
+            });
+            match (bound_elsewhere || known_by_amount, other_amount) {
                 (true, Some(other)) => Ok(derived(other, facts.known_other_amount)),
                 (true, None) => Err(Refusal::IdempotencyKeyReused {
                     key: first.upstream_text(0),

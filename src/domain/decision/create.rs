@@ -27,11 +27,10 @@ pub(super) fn decide(
             Met::GoOn(claims) => claims,
         },
     };
-    let cap = vault_key.cap(ask.money.currency);
     limits::check(
         &Limits {
             vault_key,
-            cap,
+            cap_key: vault_key,
             charge: ask.money,
             additional: ask.money,
         },

@@ -7,7 +7,7 @@ use crate::domain::flag::FlagKind;
 use crate::domain::money::Money;
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::{Reservation, State, object_claim};
-use crate::domain::vault_key::{OnDuplicate, VaultKey};
+use crate::domain::vault_key::{KeyStatus, OnDuplicate, VaultKey};
 
 pub(super) fn decide(
     facts: &Facts<'_>,
@@ -51,9 +51,11 @@ fn send_on(
 ) -> Result<Action, Refusal> {
     let additional = ask.money.amount.saturating_sub(owner.amount_reserved);
     if !additional.is_zero() {
-        let cap = facts
-            .owner_key
-            .and_then(|owner_key| owner_key.cap(owner.currency));
+        // The book sees to it that the owner's key is at hand.
+        let cap_key = facts.owner_key.ok_or(Refusal::VaultKeyInvalid)?;
+        if cap_key.status != KeyStatus::Active {
+            return Err(Refusal::VaultKeyStopped);
+        }
         let additional = Money {
             amount: additional,
             currency: owner.currency,
@@ -61,7 +63,7 @@ fn send_on(
         limits::check(
             &Limits {
                 vault_key,
-                cap,
+                cap_key,
                 charge: ask.money,
                 additional,
             },
@@ -81,11 +83,10 @@ fn reserve_in_full(
     key: KeyUse,
     observed: &mut Observed,
 ) -> Result<Action, Refusal> {
-    let cap = vault_key.cap(ask.money.currency);
     limits::check(
         &Limits {
             vault_key,
-            cap,
+            cap_key: vault_key,
             charge: ask.money,
             additional: ask.money,
         },

@@ -9,26 +9,38 @@ use crate::domain::vault_key::VaultKey;
 
 /// What is held against what.
 pub(super) struct Limits<'a> {
-    /// Whose policy applies.
+    /// Who asks: its largest single charge applies.
     pub(super) vault_key: &'a VaultKey,
-    /// The cap that is charged.
-    pub(super) cap: Option<&'a Cap>,
+    /// Whose cap is charged: another key's where that key's reservation owns the object.
+    pub(super) cap_key: &'a VaultKey,
     /// The whole charge, for the largest single one.
     pub(super) charge: Money,
     /// What is reserved in addition, for the cap.
     pub(super) additional: Money,
 }
 
-/// Refuses, or, for a key that observes, flags what it would have refused.
+impl Limits<'_> {
+    fn cap(&self) -> Option<&Cap> {
+        self.cap_key.cap(self.additional.currency)
+    }
+}
+
+/// Refuses, or, where the key whose limit it is observes, flags what it would have refused: a key that
+/// observes cannot lift the cap of one that does not.
 pub(super) fn check(limits: &Limits<'_>, observed: &mut Observed) -> Result<(), Refusal> {
-    for (refusal, flag) in [
-        (currency(limits), FlagKind::WouldRefuseCurrency),
-        (single_charge(limits), FlagKind::WouldRefuseChargeLimit),
-        (spend_cap(limits), FlagKind::WouldRefuseSpendCap),
+    let (asks, pays) = (limits.vault_key, limits.cap_key);
+    for (refusal, owner, flag) in [
+        (currency(limits), pays, FlagKind::WouldRefuseCurrency),
+        (
+            single_charge(limits),
+            asks,
+            FlagKind::WouldRefuseChargeLimit,
+        ),
+        (spend_cap(limits), pays, FlagKind::WouldRefuseSpendCap),
     ] {
         match refusal {
             None => {}
-            Some(_) if limits.vault_key.observes() => observed.on_new(flag),
+            Some(_) if owner.observes() => observed.on_new(flag),
             Some(refusal) => return Err(refusal),
         }
     }
@@ -38,7 +50,7 @@ pub(super) fn check(limits: &Limits<'_>, observed: &mut Observed) -> Result<(), 
 fn currency(limits: &Limits<'_>) -> Option<Refusal> {
     let currency = limits.additional.currency;
     limits
-        .cap
+        .cap()
         .is_none()
         .then_some(Refusal::CurrencyNotAllowed { currency })
 }
@@ -59,7 +71,7 @@ fn single_charge(limits: &Limits<'_>) -> Option<Refusal> {
 }
 
 fn spend_cap(limits: &Limits<'_>) -> Option<Refusal> {
-    let cap = limits.cap?;
+    let cap = limits.cap()?;
     let Money {
         amount: asked,
         currency,

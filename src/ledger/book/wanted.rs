@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::domain::decision::Ask;
 use crate::domain::digest::Digest16;
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
-use crate::domain::outcome::Outcome;
 use crate::domain::settlement::Report;
 
 use crate::ledger::command::{Control, ControlRequest, Work};
@@ -86,14 +85,9 @@ impl Wanted {
             self.objects
                 .insert((row.account.clone(), object_id.to_owned()));
         }
-        // Only a row that comes back to life asks whether its claims are still free.
-        if matches!(
-            report.outcome,
-            Outcome::Settled { .. } | Outcome::Open { .. }
-        ) {
-            self.claims
-                .extend(row.slot_claim.iter().chain(&row.intent_claim));
-        }
+        // A row that comes back to life, or is rebuilt, asks whether its claims are still free.
+        self.claims
+            .extend(row.slot_claim.iter().chain(&row.intent_claim));
     }
 
     fn add_control(&mut self, request: &ControlRequest) {
