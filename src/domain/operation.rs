@@ -29,6 +29,14 @@ impl MoneyOperation {
             .into_iter()
             .find(|operation| operation.as_str() == name)
     }
+
+    /// True where it makes the object whose money it moves.
+    pub const fn creates(self) -> bool {
+        match self {
+            Self::ChargesCreate => true,
+            Self::ChargesCapture => false,
+        }
+    }
 }
 
 impl fmt::Display for MoneyOperation {

@@ -115,7 +115,8 @@ pub struct SendState {
     pub fingerprint: Fingerprint,
     /// How often the row was sent, over all its operations; part of every compare-and-set.
     pub sends: u32,
-    /// Sends of this operation since the last proof of what all of them did.
+    /// Sends since the last proof of what all of them did; an open object is no proof of what the
+    /// operations on it do.
     pub unproven: u32,
     /// When the first of those was reserved; never moved by a re-send.
     pub first_unproven_at: Option<UnixMs>,

@@ -94,7 +94,13 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
         Outcome::NotSent | Outcome::RefusedThisSend if this_send && pending => {
             Settlement::of(refused_this_send(row, world.now))
         }
-        Outcome::StoredRefusal if same_key && pending => Settlement::of(undo(row, true, world.now)),
+        // On an object that exists no refusal speaks of earlier calls (contract §1.8).
+        Outcome::StoredRefusal if row.object_id.is_some() && this_send && pending => {
+            Settlement::of(refused_this_send(row, world.now))
+        }
+        Outcome::StoredRefusal if row.object_id.is_none() && same_key && pending => {
+            Settlement::of(released(row, true, world.now))
+        }
         Outcome::Unknown | Outcome::NotSent | Outcome::RefusedThisSend | Outcome::StoredRefusal => {
             Settlement::of(row.clone())
         }
@@ -112,10 +118,16 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
         Outcome::Open {
             object_id, ceiling, ..
         } => {
+            // A row that found its object there only answers for what it asked to take of it.
+            let reserved = if row.operation.creates() {
+                *ceiling
+            } else {
+                row.amount
+            };
             let object = Object {
                 id: object_id,
                 settled: None,
-                reserved: *ceiling,
+                reserved,
             };
             exists(row, this_send, &object, world)
         }
@@ -139,21 +151,21 @@ fn with_state(row: &Reservation, state: State) -> Reservation {
 /// nothing. The count stays, so that one report recorded twice does not speak for two sends.
 fn refused_this_send(row: &Reservation, now: UnixMs) -> Reservation {
     if row.send.unproven <= 1 {
-        undo(row, false, now)
+        undo(row, now)
     } else {
         with_state(row, State::Held)
     }
 }
 
 /// No send of this operation did anything: an owned object is open as before, a new row is released.
-fn undo(row: &Reservation, stored: bool, now: UnixMs) -> Reservation {
+fn undo(row: &Reservation, now: UnixMs) -> Reservation {
     if row.object_id.is_some() && row.send.operation != row.operation {
         let mut open = with_state(row, State::Open);
         open.amount_reserved = row.amount;
         proven(&mut open);
         return open;
     }
-    released(row, stored, now)
+    released(row, false, now)
 }
 
 fn released(row: &Reservation, stored: bool, now: UnixMs) -> Reservation {
@@ -219,6 +231,8 @@ fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World
     match (row.state, object.settled) {
         // An older send found the object open; what the operation since then does is not known.
         (_, None) if began_later => Settlement::of(row.clone()),
+        // Given back on what this object came to: that it was open once is older than that.
+        (State::Released, None) if row.object_id.is_some() => Settlement::of(row.clone()),
         (State::Settled, None) => Settlement::of(row.clone()),
         (State::Settled, Some(amount)) if amount <= row.amount_settled => {
             Settlement::of(row.clone())
@@ -260,13 +274,14 @@ fn late(row: &Reservation, object: &Object<'_>, world: &World) -> Settlement {
 
 fn record(row: &Reservation, object: &Object<'_>, now: UnixMs) -> Reservation {
     let mut row = row.clone();
-    // An object that is known and still open does not tell what an operation on it may yet take.
-    let least = match object.settled {
-        None if row.object_id.is_some() => row.amount_reserved,
-        _ => AmountMinor::ZERO,
-    };
+    if object.settled.is_none() && row.object_id.is_some() {
+        // An object that is known and still open does not tell what the operations on it may yet take.
+        row.amount_reserved = row.amount_reserved.max(object.reserved);
+    } else {
+        row.amount_reserved = object.reserved;
+        proven(&mut row);
+    }
     row.object_id = Some(object.id.to_owned());
-    row.amount_reserved = object.reserved.max(least);
     row.amount_settled = object.settled.unwrap_or(AmountMinor::ZERO);
     row.state = if object.settled.is_some() {
         State::Settled
@@ -275,7 +290,6 @@ fn record(row: &Reservation, object: &Object<'_>, now: UnixMs) -> Reservation {
     };
     row.resolved_at = object.settled.map(|_| now);
     row.outcome_stored = true;
-    proven(&mut row);
     row
 }
 

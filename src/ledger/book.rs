@@ -9,6 +9,8 @@ mod changes;
 mod control;
 mod reserve;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
 use std::collections::HashMap;

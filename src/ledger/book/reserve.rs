@@ -14,7 +14,10 @@ use crate::ledger::command::{Existing, Refused, Ticket, Verdict, Waiting};
 
 impl Book {
     pub(super) fn reserve(&mut self, ask: &Ask) -> Result<Verdict, BookError> {
-        let owner = self.owner(ask);
+        // A released owner's cap is not touched, so its key need not be at hand.
+        let owner = self
+            .owner(ask)
+            .filter(|owner| owner.state != State::Released);
         if owner.is_some_and(|owner| !self.vault_keys.contains_key(&owner.vault_key)) {
             return Ok(Verdict::LookAgain);
         }
@@ -186,7 +189,7 @@ impl Book {
             amount_settled: AmountMinor::ZERO,
             state: State::InFlight,
             object_id: ask.target.as_ref().map(|target| target.object_id.clone()),
-            send: self.first_send(ask, key, 1),
+            send: self.first_send(ask, key, (1, 1)),
             attempt: key.attempt,
             outcome_stored: false,
             created_at: self.now,
@@ -194,13 +197,13 @@ impl Book {
         }
     }
 
-    fn first_send(&self, ask: &Ask, key: &KeyUse, sends: u32) -> SendState {
+    fn first_send(&self, ask: &Ask, key: &KeyUse, (sends, unproven): (u32, u32)) -> SendState {
         SendState {
             operation: ask.operation,
             upstream_key: key.upstream_text.clone(),
             fingerprint: ask.fingerprint,
             sends,
-            unproven: 1,
+            unproven,
             first_unproven_at: Some(self.now),
             forward_by: self.now.plus_ms(FORWARD_WINDOW_MS),
             deadline: self.now.plus_ms(self.times.deadline_ms),
@@ -222,7 +225,10 @@ impl Book {
             .checked_add(additional)
             .ok_or_else(unbalanced)?;
         row.state = State::InFlight;
-        row.send = self.first_send(ask, key, row.send.sends.saturating_add(1));
+        let sends = row.send.sends.saturating_add(1);
+        // An earlier operation on the object may still be unproven.
+        let unproven = row.send.unproven.saturating_add(1);
+        row.send = self.first_send(ask, key, (sends, unproven));
         Ok(row)
     }
 

@@ -46,7 +46,9 @@ impl Book {
         let owner = outcome
             .object_id()
             .and_then(|id| self.object_owner(&row.account, id))
-            .filter(|owner| owner.state != State::Released);
+            // A capture that adopted the object holds no slot: who made it is yet to be told, so it counts
+            // at both.
+            .filter(|owner| owner.state != State::Released && owner.operation == row.operation);
         World {
             now: self.now,
             object_owner: owner.map(|owner| owner.id),
