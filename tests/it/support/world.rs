@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use spendcap::app::App;
 use spendcap::clock::Clock;
 use spendcap::config::{Environment, Settings};
@@ -11,9 +11,8 @@ use spendcap::sandbox::{MadeCharge, Sandbox, SandboxSettings};
 use tempfile::TempDir;
 
 use super::http::{Client, Reply};
+use super::operator::{ADMIN_TOKEN, Operator, VaultKey};
 use super::postgres::fresh_database;
-
-const ADMIN_TOKEN: &str = "admin-token-of-the-tests";
 
 /// Which ledger a test runs on. Every end-to-end behaviour is shown on both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,13 +30,6 @@ pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) environment: Vec<(String, String)>,
     _directory: TempDir,
-}
-
-/// A vault key as its issuer sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct VaultKey {
-    pub(crate) id: String,
-    pub(crate) secret: String,
 }
 
 /// A charge to ask for.
@@ -90,25 +82,7 @@ impl World {
             }
             LedgerKind::Postgres => fresh_database().await,
         };
-        let mut environment: Vec<(String, String)> = [
-            ("SPENDCAP_PROXY_LISTEN", "127.0.0.1:0"),
-            ("SPENDCAP_ADMIN_LISTEN", "127.0.0.1:0"),
-            ("SPENDCAP_PROXY_DRAIN_MS", "0"),
-            ("SPENDCAP_LEDGER_URL", &url),
-            ("SPENDCAP_UPSTREAM_BASE_URL", &sandbox.base_url()),
-            (
-                "STRIPE_SECRET_KEY",
-                spendcap::sandbox::cli::SECRET_KEY_DEFAULT,
-            ),
-            ("SPENDCAP_ADMIN_TOKEN", ADMIN_TOKEN),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec();
-        environment.extend(
-            settings
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
-        );
+        let environment = environment(&url, &sandbox.base_url(), settings);
         let mut world = Self {
             sandbox,
             apps: Vec::new(),
@@ -136,67 +110,34 @@ impl World {
         format!("http://{}", self.apps[index].proxy_addr())
     }
 
+    /// The operator, at the first replica.
+    pub(crate) fn operator(&self) -> Operator {
+        Operator {
+            client: self.client.clone(),
+            admin_url: format!("http://{}", self.apps[0].admin_addr()),
+            clock: self.clock.clone(),
+        }
+    }
+
     /// Calls the admin API of the first replica.
     pub(crate) async fn admin(&self, method: Method, path: &str, body: Option<Value>) -> Reply {
-        let url = format!("http://{}{path}", self.apps[0].admin_addr());
-        let bearer = format!("Bearer {ADMIN_TOKEN}");
-        let mut headers = vec![("authorization", bearer.as_str())];
-        if body.is_some() {
-            headers.push(("content-type", "application/json"));
-        }
-        let body = body.map(|body| body.to_string()).unwrap_or_default();
-        self.client.send(method, &url, &headers, body).await
+        self.operator().admin(method, path, body).await
     }
 
     /// Issues a vault key for 2026-08 with one usd cap; `more` overrides and adds fields.
     pub(crate) async fn issue(&self, expected_total: i64, more: Value) -> VaultKey {
-        let expires_at = self.clock.now().unix_seconds() + 40 * 86_400;
-        let mut wish = json!({
-            "billing_period": "2026-08",
-            "expected_total": expected_total,
-            "currency": "usd",
-            "headroom": "1.10",
-            "expires_at": expires_at,
-        });
-        for (name, value) in more.as_object().cloned().unwrap_or_default() {
-            if value.is_null() {
-                wish.as_object_mut().unwrap().remove(&name);
-            } else {
-                wish[name] = value;
-            }
-        }
-        let issued = self.admin(Method::POST, "/v1/vault_keys", Some(wish)).await;
-        let issued = issued.expect(200).json();
-        VaultKey {
-            id: issued["id"].as_str().unwrap().to_owned(),
-            secret: issued["secret"].as_str().unwrap().to_owned(),
-        }
+        self.operator().issue(expected_total, more).await
     }
 
     /// The key's cap in `currency`, as the admin API shows it.
     pub(crate) async fn cap(&self, key: &VaultKey, currency: &str) -> Value {
-        let path = format!("/v1/vault_keys/{}", key.id);
-        let shown = self
-            .admin(Method::GET, &path, None)
-            .await
-            .expect(200)
-            .json();
-        let caps = shown["caps"].as_array().unwrap();
-        caps.iter()
-            .find(|cap| cap["currency"] == currency)
-            .cloned()
-            .unwrap()
+        self.operator().cap(key, currency).await
     }
 
     /// The key's reservations, newest first, at most 100.
     pub(crate) async fn reservations(&self, key: &VaultKey) -> Vec<Value> {
-        let path = format!("/v1/reservations?vault_key={}&limit=100", key.id);
-        let list = self
-            .admin(Method::GET, &path, None)
-            .await
-            .expect(200)
-            .json();
-        list["data"].as_array().unwrap().clone()
+        let filter = format!("vault_key={}", key.id);
+        self.operator().reservations(&filter).await
     }
 
     /// Asks replica `index` for a charge; `Err` where no complete answer came.
@@ -248,6 +189,30 @@ impl World {
         self.clock.advance(Duration::from_mins(5));
         self.apps[0].ledger().sweep().await.unwrap();
     }
+}
+
+/// What a spendcap of the tests is started with: free ports, no pause when it drains, and `settings`
+/// over that.
+pub(crate) fn environment(
+    ledger_url: &str,
+    stripe_url: &str,
+    settings: &[(&str, &str)],
+) -> Vec<(String, String)> {
+    let basics = [
+        ("SPENDCAP_PROXY_LISTEN", "127.0.0.1:0"),
+        ("SPENDCAP_ADMIN_LISTEN", "127.0.0.1:0"),
+        ("SPENDCAP_PROXY_DRAIN_MS", "0"),
+        ("SPENDCAP_LEDGER_URL", ledger_url),
+        ("SPENDCAP_UPSTREAM_BASE_URL", stripe_url),
+        (
+            "STRIPE_SECRET_KEY",
+            spendcap::sandbox::cli::SECRET_KEY_DEFAULT,
+        ),
+        ("SPENDCAP_ADMIN_TOKEN", ADMIN_TOKEN),
+    ];
+    let all = basics.iter().chain(settings);
+    all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// A charge against any base URL with any key.
