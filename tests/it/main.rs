@@ -8,6 +8,7 @@
 mod admin;
 mod charges;
 mod cli;
+mod faults;
 mod ledger;
 mod sandbox;
 mod support;
