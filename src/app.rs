@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, AdminState};
 use crate::clock::Clock;
-use crate::config::{Config, LedgerUrl, Settings};
+use crate::config::{Config, LedgerUrl, Settings, StripeKey};
 use crate::domain::decision::FORWARD_WINDOW_MS;
 use crate::ledger::book::SendTimes;
 use crate::ledger::{Ledger, LedgerOptions};
-use crate::proxy::{self, BreakerSettings, Drain, Parts, Proxy, ProxySettings};
+use crate::proxy::{self, BreakerSettings, Drain, KeyOwner, Parts, Platform, Proxy, ProxySettings};
 
 /// Between the upstream timeout and the moment a row is held: time to record a late answer.
 const DEADLINE_GRACE: Duration = Duration::from_secs(15);
@@ -56,6 +56,7 @@ impl App {
         let (ledger, writer_task) = open_ledger(&config, clock.clone(), true).await?;
         let upstream = tls::upstream(&config.upstream, clock.clone(), &secrets.stripe_key)?;
         let platform = secrets::pin(&ledger, &upstream, &secrets.stripe_key).await?;
+        announce(&config, &platform);
         let proxy_listener = bind(config.proxy.listen, "proxy.listen").await?;
         let admin_listener = bind(config.admin.listen, "admin.listen").await?;
         let (proxy_addr, admin_addr) = (proxy_listener.local_addr()?, admin_listener.local_addr()?);
@@ -189,6 +190,24 @@ pub async fn open_ledger(
         }
     };
     opened.context("the ledger cannot be opened")
+}
+
+/// Asks Stripe whose key it is.
+pub async fn key_owner(config: &Config, key: &StripeKey, clock: Clock) -> anyhow::Result<KeyOwner> {
+    let upstream = tls::upstream(&config.upstream, clock, key)?;
+    Ok(upstream.key_owner().await?)
+}
+
+/// What this process works with, for whoever reads its log first.
+fn announce(config: &Config, platform: &Platform) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        ledger = %config.ledger.url,
+        upstream = %config.upstream.base_url,
+        mode = if platform.livemode { "live" } else { "test" },
+        account = platform.account,
+        "Starting"
+    );
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {

@@ -14,6 +14,7 @@ mod breaker;
 mod classify;
 mod forward;
 mod key_cache;
+mod money_log;
 mod own;
 mod pipeline;
 mod read;
@@ -36,7 +37,7 @@ use crate::ledger::Ledger;
 
 pub use breaker::BreakerSettings;
 pub use server::{Drain, serve};
-pub use upstream::{RealKey, Upstream, UpstreamError, UpstreamSettings};
+pub use upstream::{KeyOwner, RealKey, Upstream, UpstreamError, UpstreamSettings};
 
 use breaker::Breaker;
 use key_cache::KeyCache;

@@ -1,9 +1,10 @@
 //! The real key belongs to one account and mode, at start and at every reload.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,7 @@ use super::tls;
 use crate::clock::Clock;
 use crate::config::{AdminTokens, SecretWatch, StripeKey, UpstreamConfig};
 use crate::ledger::Ledger;
-use crate::proxy::{Platform, Proxy, Upstream};
+use crate::proxy::{KeyOwner, Platform, Proxy, Upstream};
 
 /// How often the secrets' files are looked at.
 const POLL_EVERY: Duration = Duration::from_secs(2);
@@ -22,13 +23,25 @@ pub(super) async fn pin(
     upstream: &Upstream,
     key: &StripeKey,
 ) -> anyhow::Result<Platform> {
-    let account = upstream.account().await.unwrap_or_else(|error| {
-        tracing::warn!(error = %error, "Stripe did not tell whose key this is");
-        None
-    });
-    if account.is_none() {
-        tracing::warn!("The Stripe account is unknown: only live or test mode is checked");
-    }
+    let account = match upstream.key_owner().await {
+        Ok(KeyOwner::Account(account)) => Some(account),
+        Ok(KeyOwner::Nobody) => bail!("Stripe does not accept the real key (401)"),
+        Ok(KeyOwner::Hidden) => {
+            tracing::warn!(
+                "The real key may not read its account: only live or test mode is checked"
+            );
+            None
+        }
+        Err(error) => {
+            let source = error.source().map(ToString::to_string);
+            tracing::warn!(
+                error = %error,
+                source,
+                "Stripe did not tell whose key this is: only live or test mode is checked"
+            );
+            None
+        }
+    };
     let livemode = key.livemode();
     let pinned = ledger.pin(account.as_deref(), livemode).await;
     let account = pinned.context("the real key does not belong to this ledger")?;

@@ -10,9 +10,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::authenticate::authenticate;
+use super::authenticate::{Authenticated, authenticate};
 use super::body::{self, BodyError};
-use super::classify::{Judged, Work, classify, judge};
+use super::classify::{Judged, MoneyRequest, Work, classify, judge};
+use super::money_log::{self, MoneyLine};
 use super::reserve::{Reserved, reserve};
 use super::respond::{Answered, Response};
 use super::{Proxy, forward, own, read, respond, settle};
@@ -47,14 +48,30 @@ impl Proxy {
         match classify(self, &authenticated, parts).map_err(refuse)? {
             Work::Read(read) => read::pass_through(self, read).await.map_err(refuse),
             Work::Money(call) => {
-                let bytes_max = self.settings.body_bytes_max;
-                let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max)).await;
-                let body = body.unwrap_or(Err(BodyError::CutOff));
-                let body = body.map_err(|error| refuse(body_refusal(error, bytes_max)))?;
-                let judged = judge(self, authenticated, call, &body).await?;
-                self.detach(judged, permit).await
+                let asker = authenticated.clone();
+                match self.judge(authenticated, call, incoming).await {
+                    Ok(judged) => self.detach(judged, permit).await,
+                    Err(refused) => {
+                        let answered = respond::refused(&refused);
+                        money_log::refused_unjudged(&asker, &refused.refusal, &answered);
+                        Ok(answered)
+                    }
+                }
             }
         }
+    }
+
+    async fn judge(
+        &self,
+        authenticated: Authenticated,
+        call: MoneyRequest,
+        incoming: Incoming,
+    ) -> Result<Judged, Refused> {
+        let bytes_max = self.settings.body_bytes_max;
+        let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max)).await;
+        let body = body.unwrap_or(Err(BodyError::CutOff));
+        let body = body.map_err(|error| refuse(body_refusal(error, bytes_max)))?;
+        judge(self, authenticated, call, &body).await
     }
 
     /// Hands the request to a task that the client cannot cancel, and waits for its answer.
@@ -73,19 +90,40 @@ impl Proxy {
         });
         // The sender is dropped unanswered only by a panic in the task; its reservation is then held at
         // its deadline, so the outcome is as unknown as after a lost answer.
-        answered
-            .await
-            .unwrap_or_else(|_| Err(refuse(Refusal::NoAnswer)))
+        answered.await.map_err(|_| refuse(Refusal::NoAnswer))
     }
 
-    async fn money(&self, judged: Judged) -> Result<Answered, Refused> {
-        match reserve(self, &judged).await? {
+    async fn money(&self, judged: Judged) -> Answered {
+        let mut line = MoneyLine::start(&judged);
+        let answered = self.reserve_and_send(&judged, &mut line).await;
+        let answered = answered.unwrap_or_else(|refused| {
+            line.refused(&refused);
+            respond::refused(&refused)
+        });
+        line.write(&answered);
+        answered
+    }
+
+    async fn reserve_and_send(
+        &self,
+        judged: &Judged,
+        line: &mut MoneyLine<'_>,
+    ) -> Result<Answered, Refused> {
+        match reserve(self, judged).await? {
             Reserved::Send(cleared) => {
-                let forwarded = forward::forward(self, &judged, cleared).await;
-                let recorded = settle::settle(self, &judged, forwarded).await;
-                Ok(respond::forwarded(&judged, recorded))
+                line.reserved();
+                let forwarded = forward::forward(self, judged, cleared).await;
+                line.forwarded(&forwarded);
+                let recorded = settle::settle(self, judged, forwarded).await;
+                line.recorded(&recorded);
+                Ok(respond::forwarded(judged, recorded))
             }
-            Reserved::Existing(existing) => read::existing(self, &judged, existing).await,
+            Reserved::Existing(existing) => {
+                line.existing(&existing);
+                let answered = read::existing(self, judged, existing).await;
+                line.read();
+                answered
+            }
         }
     }
 }

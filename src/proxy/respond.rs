@@ -41,6 +41,7 @@ pub(super) fn forwarded(judged: &Judged, recorded: Recorded) -> Answered {
         remaining,
         sent,
         outcome,
+        state: _,
     } = recorded;
     let mut answered = match sent {
         Ok(answer) if passes(&answer, &outcome) => stripes(answer),

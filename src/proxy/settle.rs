@@ -10,6 +10,7 @@ use crate::domain::flag::FlagKind;
 use crate::domain::id::ReservationId;
 use crate::domain::money::AmountMinor;
 use crate::domain::outcome::Outcome;
+use crate::domain::reservation::State;
 use crate::domain::settlement::Report;
 use crate::stripe::answer::charge_facts;
 use crate::stripe::catalog::MoneyCall;
@@ -21,6 +22,8 @@ pub(super) struct Recorded {
     pub(super) remaining: AmountMinor,
     pub(super) sent: Result<Answer, UpstreamError>,
     pub(super) outcome: Outcome,
+    /// Where the reservation stands; `None` while the settle is not stored.
+    pub(super) state: Option<State>,
 }
 
 pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded) -> Recorded {
@@ -38,10 +41,12 @@ pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded)
         outcome: outcome.clone(),
     };
     let ticket = proxy.ledger.settle(report).await;
+    let mut state = None;
     match tokio::time::timeout(proxy.settings.settle_wait, ticket.stored()).await {
         Ok(Ok(settled)) => {
             flags.extend(settled.flags);
             remaining = settled.remaining;
+            state = Some(settled.state);
         }
         Ok(Err(error)) => tracing::error!(reservation.id = %id, %error, "A settle was not stored"),
         Err(_elapsed) => tracing::warn!(reservation.id = %id, "A settle is not stored yet"),
@@ -52,6 +57,7 @@ pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded)
         remaining,
         sent,
         outcome,
+        state,
     }
 }
 

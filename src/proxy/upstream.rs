@@ -83,6 +83,17 @@ pub enum UpstreamError {
     NoAnswer(#[source] Option<hyper_util::client::legacy::Error>),
 }
 
+/// Whom the real key belongs to, as Stripe tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeyOwner {
+    /// This account.
+    Account(String),
+    /// The key may not read its account.
+    Hidden,
+    /// Stripe does not accept the key (401).
+    Nobody,
+}
+
 /// A complete answer.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -230,17 +241,20 @@ impl Upstream {
         answer.is_ok_and(|answer| !answer.status.is_server_error())
     }
 
-    /// The id of the account the real key belongs to; `None` where the key may not read it.
-    pub async fn account(&self) -> Result<Option<String>, UpstreamError> {
+    /// Whose key the real key is.
+    pub async fn key_owner(&self) -> Result<KeyOwner, UpstreamError> {
         let answer = self.read_whole("/v1/account", HeaderMap::new()).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            return Ok(KeyOwner::Nobody);
+        }
         if !answer.status.is_success() {
-            return Ok(None);
+            return Ok(KeyOwner::Hidden);
         }
         let account: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
         let id = account
             .as_ref()
             .and_then(|account| account.get("id")?.as_str());
-        Ok(id.map(str::to_owned))
+        Ok(id.map_or(KeyOwner::Hidden, |id| KeyOwner::Account(id.to_owned())))
     }
 
     async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {

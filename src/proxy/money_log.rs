@@ -1,0 +1,187 @@
+//! One log line for each request that can move money: who asked for what, what the ledger decided, what
+//! came of it, how long it took. Never a body, never a secret.
+
+use tokio::time::{Duration, Instant};
+
+use http::HeaderMap;
+
+use super::authenticate::Authenticated;
+use super::classify::Judged;
+use super::forward::Forwarded;
+use super::respond::Answered;
+use super::settle::Recorded;
+use crate::domain::id::ReservationId;
+use crate::domain::outcome::Outcome;
+use crate::domain::refusal::Refusal;
+use crate::domain::reservation::State;
+use crate::ledger::command::{Existing, Refused};
+use crate::stripe::envelope;
+
+/// A judged request's line, filled in as the request goes along.
+pub(super) struct MoneyLine<'a> {
+    judged: &'a Judged,
+    stages: Stages,
+    decision: &'static str,
+    code: Option<&'static str>,
+    reservation: Option<ReservationId>,
+    /// What the answer proved.
+    outcome: Option<&'static str>,
+    /// Where the reservation stands; `None` while its settle is not stored.
+    state: Option<&'static str>,
+    stripe_request_id: Option<String>,
+}
+
+/// How long each stage took.
+struct Stages {
+    started: Instant,
+    last: Instant,
+    reserve: Duration,
+    stripe: Option<Duration>,
+    settle: Option<Duration>,
+}
+
+impl Stages {
+    fn start() -> Self {
+        let now = Instant::now();
+        Self {
+            started: now,
+            last: now,
+            reserve: Duration::ZERO,
+            stripe: None,
+            settle: None,
+        }
+    }
+
+    /// The time since the last stage ended.
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now.duration_since(std::mem::replace(&mut self.last, now))
+    }
+}
+
+impl<'a> MoneyLine<'a> {
+    pub(super) fn start(judged: &'a Judged) -> Self {
+        Self {
+            judged,
+            stages: Stages::start(),
+            decision: "refuse",
+            code: None,
+            reservation: None,
+            outcome: None,
+            state: None,
+            stripe_request_id: None,
+        }
+    }
+
+    /// The ledger has reserved it.
+    pub(super) fn reserved(&mut self) {
+        self.stages.reserve = self.stages.lap();
+        self.decision = "send";
+    }
+
+    /// Stripe answered, or did not.
+    pub(super) fn forwarded(&mut self, forwarded: &Forwarded) {
+        self.stages.stripe = Some(self.stages.lap());
+        self.reservation = Some(forwarded.reservation.id);
+        let headers = forwarded.sent.as_ref().ok().map(|answer| &answer.headers);
+        self.stripe_request_id = headers.and_then(request_id);
+    }
+
+    /// The outcome is with the ledger.
+    pub(super) fn recorded(&mut self, recorded: &Recorded) {
+        self.stages.settle = Some(self.stages.lap());
+        self.outcome = Some(name(&recorded.outcome));
+        self.state = recorded.state.map(State::as_str);
+    }
+
+    /// The ledger knows the object that answers it.
+    pub(super) fn existing(&mut self, existing: &Existing) {
+        self.stages.reserve = self.stages.lap();
+        self.decision = "answer_with_existing";
+        self.reservation = Some(existing.reservation);
+    }
+
+    /// That object was asked for.
+    pub(super) fn read(&mut self) {
+        self.stages.stripe = Some(self.stages.lap());
+    }
+
+    /// It is refused, by the ledger or because the object cannot be read.
+    pub(super) fn refused(&mut self, refused: &Refused) {
+        if self.reservation.is_none() {
+            self.stages.reserve = self.stages.lap();
+        }
+        self.code = Some(code(&refused.refusal));
+    }
+
+    /// Writes the line. `answered` is what the client gets.
+    pub(super) fn write(self, answered: &Answered) {
+        let ask = &self.judged.ask;
+        tracing::info!(
+            vault_key = ask.vault_key.as_str(),
+            billing_period = ask.billing_period,
+            operation = ask.operation.as_str(),
+            customer = ask.customer,
+            amount_minor = ask.money.amount.get(),
+            currency = ask.money.currency.as_str(),
+            decision = self.decision,
+            code = self.code,
+            reservation = self.reservation.map(|id| id.to_string()),
+            outcome = self.outcome,
+            state = self.state,
+            flags = text(&answered.headers, "spendcap-flags"),
+            status = answered.status.as_u16(),
+            request_id = request_id(&answered.headers),
+            stripe_request_id = self.stripe_request_id,
+            reserve_ms = ms(self.stages.reserve),
+            stripe_ms = self.stages.stripe.map(ms),
+            settle_ms = self.stages.settle.map(ms),
+            total_ms = ms(self.stages.started.elapsed()),
+            "Money request"
+        );
+    }
+}
+
+/// The line of a request that was refused before there was anything to ask the ledger.
+pub(super) fn refused_unjudged(asker: &Authenticated, refusal: &Refusal, answered: &Answered) {
+    tracing::info!(
+        vault_key = asker.key().id.as_str(),
+        billing_period = asker.key().billing_period,
+        decision = "refuse",
+        code = code(refusal),
+        status = answered.status.as_u16(),
+        request_id = request_id(&answered.headers),
+        "Money request"
+    );
+}
+
+/// The code as the client sees it; those without one are Stripe's `idempotency_error`.
+fn code(refusal: &Refusal) -> &'static str {
+    let answer = envelope::answer(refusal);
+    answer.code.unwrap_or(answer.error_type)
+}
+
+const fn name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Settled { .. } => "settled",
+        Outcome::Open { .. } => "open",
+        Outcome::Dead { .. } => "dead",
+        Outcome::StoredRefusal => "stored_refusal",
+        Outcome::RefusedThisSend => "refused_this_send",
+        Outcome::NotSent => "not_sent",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    text(headers, "request-id")
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.to_owned())
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
