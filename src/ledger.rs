@@ -9,6 +9,7 @@ pub mod command;
 mod file;
 pub mod flag;
 mod handle;
+mod inspect;
 mod open;
 mod pin;
 mod reads;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use file::FileError;
 pub use handle::{Ledger, LedgerError, Ready, SettleTicket};
+pub use inspect::{Inspected, Weakness};
 pub use open::{LedgerOptions, OpenError};
 pub use pin::PinError;
 pub use reads::{

@@ -17,7 +17,7 @@ const MIGRATIONS: [(i64, &str, &str, &str); 1] = [(
 )];
 
 /// The schema this binary was written for.
-const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
 const MIN_BINARY: &str = "/* schema::prepare */ SELECT value FROM meta WHERE name = 'min_binary'";
 
@@ -85,6 +85,26 @@ pub(super) async fn prepare<C: Execute + Migrate>(
     migrator: &Migrator,
     migrate: bool,
 ) -> Result<i64, SchemaError> {
+    check_binary(connection).await?;
+    if migrate {
+        migrator.run_direct(None, connection, false).await?;
+    }
+    let found = applied(connection).await.map_err(SchemaError::Unreadable)?;
+    if found < LATEST {
+        Err(SchemaError::NotMigrated { found })
+    } else {
+        Ok(found)
+    }
+}
+
+/// The schema's version, 0 for an empty database, where this binary may run on it.
+pub(super) async fn inspect(connection: &mut impl Execute) -> Result<i64, SchemaError> {
+    check_binary(connection).await?;
+    applied(connection).await.map_err(SchemaError::Unreadable)
+}
+
+/// Refuses a schema that says it is for newer binaries.
+async fn check_binary(connection: &mut impl Execute) -> Result<(), SchemaError> {
     if connection
         .has_table("meta")
         .await
@@ -98,15 +118,7 @@ pub(super) async fn prepare<C: Execute + Migrate>(
             return Err(SchemaError::BinaryTooOld { min_binary });
         }
     }
-    if migrate {
-        migrator.run_direct(None, connection, false).await?;
-    }
-    let found = applied(connection).await.map_err(SchemaError::Unreadable)?;
-    if found < LATEST {
-        Err(SchemaError::NotMigrated { found })
-    } else {
-        Ok(found)
-    }
+    Ok(())
 }
 
 async fn applied(connection: &mut impl Execute) -> Result<i64, sqlx::Error> {
