@@ -4,7 +4,9 @@ mod admin_client;
 mod check;
 mod demo;
 mod flags;
+mod healthcheck;
 mod keys;
+mod migrate;
 mod money;
 mod reservations;
 mod serve;
@@ -20,21 +22,28 @@ use crate::sandbox;
 
 /// A proxy in front of Stripe that makes over-charging impossible.
 #[derive(Debug, Parser)]
-#[command(name = "spendcap", version, propagate_version = true)]
+#[command(name = "spendcap", version, after_help = HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+const HELP: &str = "\
+Start with `spendcap demo`. keys, reservations and flags speak to the admin API of a running `spendcap serve`.
+Exit codes: 0 for done, 1 for failed, 2 for wrong usage.";
+
+/// In the order in which somebody meets them.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(check::CheckArgs),
     Demo(demo::DemoArgs),
-    Flags(flags::FlagsArgs),
-    Keys(keys::KeysArgs),
-    Reservations(reservations::ReservationsArgs),
     Sandbox(sandbox::cli::SandboxArgs),
     Serve(serve::ServeArgs),
+    Check(check::CheckArgs),
+    Migrate(migrate::MigrateArgs),
+    Healthcheck(healthcheck::HealthcheckArgs),
+    Keys(keys::KeysArgs),
+    Reservations(reservations::ReservationsArgs),
+    Flags(flags::FlagsArgs),
 }
 
 /// Runs the command that the process was started with. Errors are printed here and nowhere else.
@@ -66,10 +75,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         .context("the threads cannot be started")?;
     runtime.block_on(async {
         match cli.command {
-            Command::Check(args) => check::run(&args),
+            Command::Check(args) => check::run(&args).await,
             Command::Demo(args) => demo::run(&args).await,
             Command::Flags(args) => flags::run(args).await,
+            Command::Healthcheck(args) => healthcheck::run(&args).await,
             Command::Keys(args) => keys::run(args).await,
+            Command::Migrate(args) => migrate::run(&args).await,
             Command::Reservations(args) => reservations::run(args).await,
             Command::Sandbox(args) => sandbox::cli::run(args).await,
             Command::Serve(args) => serve::run(&args).await,

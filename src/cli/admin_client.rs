@@ -27,18 +27,23 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// the file that `SPENDCAP_ADMIN_TOKEN_FILE` names: an argument would show in the list of processes.
 #[derive(Debug, Args)]
 pub(super) struct AdminArgs {
+    /// Where the admin API is
     #[arg(
         long,
-        help = "The admin API; its token comes from SPENDCAP_ADMIN_TOKEN or SPENDCAP_ADMIN_TOKEN_FILE",
         value_name = "URL",
         env = "SPENDCAP_ADMIN_URL",
-        default_value = "http://127.0.0.1:12112"
+        hide_env_values = true,
+        default_value = "http://127.0.0.1:12112",
+        help_heading = HEADING
     )]
     admin_url: String,
-    /// Print the API's JSON
-    #[arg(long)]
+    /// Print the API's JSON instead of a table
+    #[arg(long, help_heading = HEADING)]
     pub(super) json: bool,
 }
+
+const HEADING: &str =
+    "Admin API, with the token in SPENDCAP_ADMIN_TOKEN or its file in SPENDCAP_ADMIN_TOKEN_FILE";
 
 /// One server's admin API.
 #[derive(Debug)]

@@ -4,13 +4,14 @@ use anyhow::Context as _;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::settings::SettingsArgs;
+use super::settings::{SECRETS_HELP, SettingsArgs};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::telemetry::logging;
 
-/// Run the proxy.
+/// Run the proxy until SIGTERM
 #[derive(Args, Debug)]
+#[command(after_help = SECRETS_HELP)]
 pub(super) struct ServeArgs {
     #[command(flatten)]
     settings: SettingsArgs,

@@ -14,16 +14,16 @@ pub const LISTEN_DEFAULT: &str = "127.0.0.1:12111";
 /// The key of demos; it opens nothing but this sandbox.
 pub const SECRET_KEY_DEFAULT: &str = "sk_test_spendcap_sandbox";
 
-/// Run a Stripe stand-in for demos and tests.
+/// Run a stand-in for Stripe, for trying things out
 #[derive(Debug, Clone, Args)]
 pub struct SandboxArgs {
-    /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = LISTEN_DEFAULT)]
+    /// Where to listen; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN_DEFAULT)]
     pub listen: SocketAddr,
     /// The one key that is let in; every other is answered 401 and recorded
-    #[arg(long, default_value = SECRET_KEY_DEFAULT)]
+    #[arg(long, value_name = "KEY", default_value = SECRET_KEY_DEFAULT)]
     pub secret_key: String,
-    /// Do not keep the requests seen (for benchmarks)
+    /// Do not keep the requests seen, for benchmarks
     #[arg(long)]
     pub no_record_requests: bool,
 }

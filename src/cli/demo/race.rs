@@ -106,7 +106,7 @@ async fn ask(
 
 fn progress_bar(title: &'static str) -> ProgressBar {
     let total = u64::try_from(CUSTOMERS * REPLICAS).unwrap_or(u64::MAX);
-    let style = ProgressStyle::with_template("{msg:45} [{bar:30}] {pos:>5}/{len}");
+    let style = ProgressStyle::with_template("{msg:30} [{bar:32}] {pos:>5}/{len}");
     let bar = ProgressBar::new(total).with_message(title);
     match style {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),

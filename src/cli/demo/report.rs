@@ -1,8 +1,10 @@
 //! What the demo prints.
 #![expect(clippy::print_stdout, reason = "the demo is for a terminal")]
 
+use anyhow::ensure;
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::AMOUNT_MINOR;
 use super::race::Tally;
 use super::world::World;
 use crate::cli::money::grouped;
@@ -30,6 +32,25 @@ impl Row {
         }
     }
 
+    /// Refuses a demo that does not show what it is for.
+    pub(super) fn expect(&self, charges: usize) -> anyhow::Result<()> {
+        let title = self.title;
+        let taken_minor = i64::try_from(charges)?.saturating_mul(AMOUNT_MINOR);
+        ensure!(
+            self.charges == charges && self.taken_minor == taken_minor,
+            "{title}: the sandbox made {} charges of {} in all, and {charges} of {} were expected",
+            thousands(self.charges),
+            dollars(self.taken_minor),
+            dollars(taken_minor),
+        );
+        let answered = self.tally.other;
+        ensure!(
+            answered == 0,
+            "{title}: {answered} requests were answered with something else"
+        );
+        Ok(())
+    }
+
     fn answers(&self) -> String {
         let Tally {
             charged,
@@ -38,14 +59,14 @@ impl Row {
             other,
         } = self.tally;
         let parts = [
-            (charged, "charged"),
-            (replayed, "duplicates answered with the existing charge"),
-            (capped, "refused with 402 spend_cap_reached"),
-            (other, "other answers"),
+            (charged, "a new charge"),
+            (replayed, "the existing charge"),
+            (capped, "402, cap reached"),
+            (other, "something else"),
         ];
         let told = parts.iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told
-            .map(|(count, what)| format!("{} {what}", thousands(*count)))
+            .map(|(count, what)| format!("{:>5} × {what}", thousands(*count)))
             .collect();
         told.join("\n")
     }
@@ -59,12 +80,7 @@ pub(super) fn say(text: &str) {
 pub(super) fn table(rows: &[Row]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header([
-        "",
-        "charges made",
-        "money taken",
-        "what the replicas were told",
-    ]);
+    table.set_header(["", "charges", "money", "the replicas were told"]);
     for row in rows {
         let charges = thousands(row.charges);
         table.add_row([
@@ -80,7 +96,8 @@ pub(super) fn table(rows: &[Row]) {
         }
     }
     println!("\n{table}\n");
-    println!("Expected: 500 charges, $49,500. Counted from the sandbox's own ledger.\n");
+    println!("Charges and money are counted from the sandbox's own books, not from spendcap's.");
+    println!("Right is 500 and $49,500; the cap is $54,450.\n");
 }
 
 /// What to try by hand.
@@ -102,8 +119,8 @@ pub(super) fn curl_lines(world: &World) {
     println!("curl {proxy}/spendcap/v1/key -u {key}:\n");
     println!("# What was observed, for operators.");
     println!("curl '{admin}/v1/flags?limit=3' -H 'Authorization: Bearer {token}'\n");
-    println!("# What Stripe really charged.");
-    println!("curl {sandbox}/_sandbox/charges");
+    println!("# What Stripe really charged: 500 and what you add.");
+    println!("curl -s {sandbox}/_sandbox/charges | tail -c 700");
 }
 
 fn dollars(minor: i64) -> String {

@@ -1,0 +1,46 @@
+//! The account: whose key it is, and whether the ledger belongs to the same.
+
+use super::ledger::Pinned;
+use super::{Finding, Verdict, mode};
+use crate::app;
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::ledger::PinError;
+use crate::proxy::KeyOwner;
+
+pub(super) async fn check(settings: &Settings, pinned: &Pinned) -> Finding {
+    Finding {
+        part: "account",
+        verdict: verdict(settings, pinned).await,
+    }
+}
+
+async fn verdict(settings: &Settings, pinned: &Pinned) -> Verdict {
+    let key = &settings.secrets.stripe_key;
+    let given = mode(key.livemode());
+    if let Some(pinned) = &pinned.mode
+        && pinned != given
+    {
+        let pinned = mode(!key.livemode());
+        return Verdict::Wrong(PinError::OtherMode { pinned, given }.to_string());
+    }
+    match app::key_owner(&settings.config, key, Clock::system()).await {
+        Ok(KeyOwner::Account(given)) => match &pinned.account {
+            None => Verdict::Ok(format!("{given}: `serve` pins the ledger to it")),
+            Some(pinned) if *pinned == given => {
+                Verdict::Ok(format!("{given}, as pinned in the ledger"))
+            }
+            Some(pinned) => {
+                let pinned = pinned.clone();
+                Verdict::Wrong(PinError::OtherAccount { pinned, given }.to_string())
+            }
+        },
+        Ok(KeyOwner::Nobody) => Verdict::Wrong("Stripe does not accept the key (401)".to_owned()),
+        Ok(KeyOwner::Hidden) => Verdict::Warn(
+            "the key may not read its account: only live or test mode is checked".to_owned(),
+        ),
+        Err(error) => Verdict::Warn(format!(
+            "whose key it is was not checked, Stripe did not tell: {error:#}"
+        )),
+    }
+}
