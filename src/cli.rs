@@ -29,7 +29,8 @@ struct Cli {
 }
 
 const HELP: &str = "\
-Start with `spendcap demo`. keys, reservations and flags speak to the admin API of a running `spendcap serve`.
+Start with `spendcap demo`. The commands keys, reservations and flags speak to the admin API of a
+running `spendcap serve`.
 Exit codes: 0 for done, 1 for failed, 2 for wrong usage.";
 
 /// In the order in which somebody meets them.

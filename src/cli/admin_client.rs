@@ -43,7 +43,7 @@ pub(super) struct AdminArgs {
 }
 
 const HEADING: &str =
-    "Admin API, with the token in SPENDCAP_ADMIN_TOKEN or its file in SPENDCAP_ADMIN_TOKEN_FILE";
+    "Admin API (its token: SPENDCAP_ADMIN_TOKEN, or its file: SPENDCAP_ADMIN_TOKEN_FILE)";
 
 /// One server's admin API.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use crate::config::{Settings, read_roots, read_server_identity};
 
 /// Check settings, secrets, ledger and Stripe account, without serving
 ///
-/// Prints a line for each part: ok, warn or wrong. Exits with 1 where anything is wrong. Changes nothing. Whether
-/// the listeners' ports are free is not checked.
+/// Prints a line for each part: ok, warn or wrong. Exits with 1 where anything is wrong. Changes
+/// nothing. Whether the listeners' ports are free is not checked.
 #[derive(Debug, Args)]
-#[command(after_help = SECRETS_HELP)]
+#[command(verbatim_doc_comment, after_help = SECRETS_HELP)]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     settings: SettingsArgs,
@@ -44,7 +44,7 @@ pub(super) async fn run(args: &CheckArgs) -> anyhow::Result<()> {
     if !args.offline {
         let (found, pinned) = ledger::check(&settings.config.ledger.url).await;
         findings.extend(found);
-        findings.push(account::check(&settings, &pinned).await);
+        findings.push(account::check(&settings, pinned.as_ref()).await);
     }
     print(&findings)?;
     let wrong = findings

@@ -27,9 +27,11 @@ const EXPECTED_CHARGES: [usize; 3] = [1_500, 500, 550];
 
 /// Race three replicas of a billing job and count who gets charged
 ///
-/// Everything runs in this process on free ports of this machine: a sandbox Stripe, spendcap in front of it, a
-/// ledger in a temporary directory. Exits with 1 where the sandbox counted something else than it should.
+/// Everything runs in this process, on free ports of this machine: a sandbox Stripe, spendcap in
+/// front of it, a ledger in a temporary directory. Exits with 1 where the sandbox counted something
+/// else than it should.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
 pub(super) struct DemoArgs {
     /// Exit after the table instead of staying up for curl
     #[arg(long)]
@@ -68,7 +70,7 @@ async fn race() -> anyhow::Result<World> {
     let replay = World::start("replay").await?;
     let replayed = race_through(&replay, "through spendcap").await?;
     let flag = World::start("flag").await?;
-    let flagged = race_through(&flag, "the same, on_duplicate = flag").await?;
+    let flagged = race_through(&flag, "with on_duplicate = flag").await?;
     flag.stop().await?;
     let rows = [straight, replayed, flagged];
     report::table(&rows);

@@ -8,14 +8,15 @@ use super::{Finding, Verdict};
 use crate::config::LedgerUrl;
 use crate::ledger::{Inspected, Ledger, OpenError, Weakness};
 
-/// Whose money the ledger says it holds; nothing where it does not say.
+/// Whose money the ledger says it holds; nothing before the first `serve`.
 #[derive(Debug, Default)]
 pub(super) struct Pinned {
     pub(super) mode: Option<String>,
     pub(super) account: Option<String>,
 }
 
-pub(super) async fn check(url: &LedgerUrl) -> (Vec<Finding>, Pinned) {
+/// The findings, and what is pinned where the ledger could be read.
+pub(super) async fn check(url: &LedgerUrl) -> (Vec<Finding>, Option<Pinned>) {
     let inspected = match url {
         LedgerUrl::Sqlite(file) => Ledger::inspect_sqlite(file).await,
         LedgerUrl::Postgres(url) => {
@@ -26,16 +27,16 @@ pub(super) async fn check(url: &LedgerUrl) -> (Vec<Finding>, Pinned) {
     match inspected {
         Ok(None) => {
             let text = format!("{url} does not exist yet: `serve` creates it");
-            (vec![finding(Verdict::Ok(text))], Pinned::default())
+            (vec![finding(Verdict::Ok(text))], Some(Pinned::default()))
         }
         Ok(Some(found)) => {
             let findings = findings(url, &found);
             let Inspected { mode, account, .. } = found;
-            (findings, Pinned { mode, account })
+            (findings, Some(Pinned { mode, account }))
         }
         Err(error) => {
             let text = format!("{url}: {}", told(&error));
-            (vec![finding(Verdict::Wrong(text))], Pinned::default())
+            (vec![finding(Verdict::Wrong(text))], None)
         }
     }
 }

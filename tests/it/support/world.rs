@@ -105,6 +105,13 @@ impl World {
             .push(App::start(settings, self.clock.clone()).await.unwrap());
     }
 
+    /// Where the ledger is, as in the settings.
+    pub(crate) fn ledger_url(&self) -> &str {
+        let setting = |(name, _): &&(String, String)| name == "SPENDCAP_LEDGER_URL";
+        let found = self.environment.iter().find(setting);
+        &found.unwrap().1
+    }
+
     /// The data plane of replica `index`.
     pub(crate) fn proxy_url(&self, index: usize) -> String {
         format!("http://{}", self.apps[index].proxy_addr())
