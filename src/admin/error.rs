@@ -132,7 +132,7 @@ impl AdminError {
             Self::Control(ControlError::CapOverflow) => {
                 (S::BAD_REQUEST, INVALID_REQUEST, "parameter_invalid_integer")
             }
-            Self::Control(ControlError::NotResolvable(_)) => {
+            Self::Control(ControlError::NotResolvable(_) | ControlError::OtherObject(_)) => {
                 (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable")
             }
             Self::Ledger(LedgerError::Unavailable) => {
@@ -155,6 +155,7 @@ impl AdminError {
                 Some("id".to_owned())
             }
             Self::Control(ControlError::CapOverflow) => Some("expected_total".to_owned()),
+            Self::Control(ControlError::OtherObject(_)) => Some("object_id".to_owned()),
             _ => None,
         }
     }

@@ -94,10 +94,9 @@ pub(super) async fn resolve(
     let asked = ReservationResolve::read(command.fields)?;
     let resolution = asked.resolution()?;
     // The ledger locks the vault key before it loads the row, so it is told which one that is.
-    let vault_key = find(&state, id).await?.vault_key;
+    let reservation = Box::new(find(&state, id).await?);
     let control = Control::Resolve {
-        reservation: id,
-        vault_key,
+        reservation,
         resolution,
         reason: asked.reason,
     };

@@ -189,10 +189,9 @@ pub enum Control {
     },
     /// Say what became of a reservation that is held or open.
     Resolve {
-        /// Which reservation.
-        reservation: ReservationId,
-        /// The vault key whose cap it uses.
-        vault_key: VaultKeyId,
+        /// Which reservation, as it was read: its vault key and the holders of its claims are loaded
+        /// with it.
+        reservation: Box<Reservation>,
         /// What became of it.
         resolution: Resolution,
         /// Why, and on what evidence.
@@ -257,6 +256,9 @@ pub enum ControlError {
     /// Only held, open and written-off reservations can be resolved.
     #[error("a reservation that is {} cannot be resolved", .0.as_str())]
     NotResolvable(State),
+    /// The evidence names another object than the reservation's own.
+    #[error("the reservation's object is {0}: evidence of another one does not resolve it")]
+    OtherObject(String),
 }
 
 /// What the writer answers, one for each [`Work`].

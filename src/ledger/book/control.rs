@@ -86,7 +86,7 @@ impl Book {
                 resolution,
                 reason,
                 ..
-            } => self.resolve(*reservation, resolution, reason),
+            } => self.resolve(reservation.id, resolution, reason),
             Control::Acknowledge { flag } => Ok(self.acknowledge(*flag, actor)),
         }
     }
@@ -222,28 +222,29 @@ impl Book {
             | (State::Released, Resolution::Settled { .. }) => {}
             (state, _) => return Ok(Err(ControlError::NotResolvable(state))),
         }
-        let detail = match resolution {
+        let before = row.state.as_str();
+        match resolution {
             Resolution::Settled { amount, object_id } => {
+                if let Some(own) = row.object_id.as_ref().filter(|own| *own != object_id) {
+                    return Ok(Err(ControlError::OtherObject(own.clone())));
+                }
                 let (object_id, amount) = (object_id.clone(), *amount);
                 let outcome = Outcome::Settled {
                     object_id,
                     amount,
                     replayed: false,
                 };
-                let detail = format!("{} to settled {amount}", row.state.as_str());
                 self.settle(&Report {
                     reservation: row,
                     outcome,
                 })?;
-                detail
             }
-            Resolution::Released => {
-                self.put(give_back(&row, self.now))?;
-                format!("{} to released", row.state.as_str())
-            }
-        };
+            Resolution::Released => self.put(give_back(&row, self.now))?,
+        }
         let resolved = self.reservations.get(&id).cloned();
         let resolved = resolved.ok_or_else(|| BookError::Missing(id.to_string()))?;
+        let (after, settled) = (resolved.state.as_str(), resolved.amount_settled);
+        let detail = format!("{before} to {after}, settled {settled}");
         let subject = Subject::Reservation(Box::new(resolved));
         let reason = reason.to_owned();
         Ok(Ok(Done {

@@ -1,8 +1,11 @@
 //! The book over a ledger in memory: single steps, and random histories against a small Stripe.
 
+mod answers;
 mod audit;
 mod history;
+mod operator;
 mod property;
+mod steps;
 mod store;
 mod stripe;
 
@@ -19,7 +22,7 @@ use crate::domain::refusal::Refusal;
 use crate::domain::settlement::Report;
 use crate::domain::vault_key::{Enforcement, OnDuplicate, RefusalStatus};
 use crate::ledger::command::{
-    Control, ControlDone, ControlError, ControlRequest, Resolution, Settled, Verdict,
+    Control, ControlDone, ControlError, ControlRequest, Resolution, Settled, Ticket, Verdict,
 };
 use store::MemoryStore;
 

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::domain::decision::Ask;
 use crate::domain::digest::Digest16;
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
+use crate::domain::reservation::Reservation;
 use crate::domain::settlement::Report;
 
-use crate::ledger::command::{Control, ControlRequest, Work};
+use crate::ledger::command::{Control, ControlRequest, Resolution, Work};
 
 /// The rows a store loads, all sets sorted so that locks are taken in one order everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,14 +79,18 @@ impl Wanted {
 
     fn add_report(&mut self, report: &Report) {
         let row = &report.reservation;
-        self.fresh_ids = self.fresh_ids.saturating_add(1);
-        self.vault_keys.insert(row.vault_key.clone());
-        self.reservations.insert(row.id);
+        self.add_row(row);
         if let Some(object_id) = report.outcome.object_id() {
             self.objects
                 .insert((row.account.clone(), object_id.to_owned()));
         }
-        // A row that comes back to life, or is rebuilt, asks whether its claims are still free.
+    }
+
+    /// A row that comes back to life, or is rebuilt, asks whether its claims are still free.
+    fn add_row(&mut self, row: &Reservation) {
+        self.fresh_ids = self.fresh_ids.saturating_add(1);
+        self.vault_keys.insert(row.vault_key.clone());
+        self.reservations.insert(row.id);
         self.claims
             .extend(row.slot_claim.iter().chain(&row.intent_claim));
     }
@@ -105,13 +110,15 @@ impl Wanted {
                 self.vault_keys.insert(id.clone());
             }
             Control::Resolve {
-                reservation,
-                vault_key,
+                reservation: row,
+                resolution,
                 ..
             } => {
-                self.fresh_ids = self.fresh_ids.saturating_add(1);
-                self.reservations.insert(*reservation);
-                self.vault_keys.insert(vault_key.clone());
+                self.add_row(row);
+                if let Resolution::Settled { object_id, .. } = resolution {
+                    self.objects
+                        .insert((row.account.clone(), object_id.clone()));
+                }
             }
             Control::Acknowledge { flag } => {
                 self.flags.insert(*flag);

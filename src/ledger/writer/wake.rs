@@ -29,7 +29,7 @@ impl Wakers {
             Work::Sweep => self.waited_for.clear(),
             Work::Control(request) => {
                 if let Control::Resolve { reservation, .. } = &request.control {
-                    drop(self.waited_for.remove(reservation));
+                    drop(self.waited_for.remove(&reservation.id));
                 }
             }
             Work::Reserve(_) => {}

@@ -95,6 +95,64 @@ fn an_older_answer_does_not_end_a_later_operation() {
     }
 }
 
+/// A capture of a charge that no reservation had made answers for what it captures, not for the charge.
+#[test]
+fn an_adopted_object_counts_for_what_was_asked_of_it() {
+    for state in [State::InFlight, State::Held] {
+        let mut adopted = capturing(state, 1);
+        adopted.operation = MoneyOperation::ChargesCapture;
+        (adopted.amount, adopted.amount_reserved) = (minor(50), minor(50));
+        let still_open = (State::Open, 50, 0);
+        let report = current(&adopted, &open("ch_1", 100));
+        check(state.as_str(), &adopted, &report, &WORLD, still_open, &[]);
+        let report = current(&adopted, &settled("ch_1", 50));
+        check(
+            state.as_str(),
+            &adopted,
+            &report,
+            &WORLD,
+            (State::Settled, 0, 50),
+            &[],
+        );
+    }
+}
+
+/// The first capture may still arrive: a refusal of the next one must not give its reservation back.
+#[test]
+fn an_open_object_proves_nothing_of_the_captures_sent_on_it() {
+    let held = capturing(State::Held, 1);
+    let open_again = settle(&held, &current(&held, &open("ch_1", 100)), &WORLD).row;
+    assert_eq!(
+        (open_again.state, open_again.send.unproven),
+        (State::Open, 1)
+    );
+    let next = Reservation {
+        state: State::InFlight,
+        send: SendState {
+            upstream_key: "second-capture".to_owned(),
+            sends: 3,
+            unproven: 2,
+            ..open_again.send.clone()
+        },
+        ..open_again
+    };
+    for outcome in [
+        Outcome::RefusedThisSend,
+        Outcome::StoredRefusal,
+        Outcome::NotSent,
+    ] {
+        let report = current(&next, &outcome);
+        check(
+            "the second one",
+            &next,
+            &report,
+            &WORLD,
+            (State::Held, 130, 0),
+            &[],
+        );
+    }
+}
+
 #[test]
 fn more_than_was_reserved_is_recorded_and_stops_the_key() {
     let above = &[FlagKind::SettledAboveReserved];

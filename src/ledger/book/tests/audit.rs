@@ -29,17 +29,6 @@ pub(super) fn audit(history: &History, before: &BTreeMap<VaultKeyId, i64>) {
             "{kind:?} cannot come of true answers"
         );
     }
-    let live = || {
-        history
-            .stripe
-            .charges
-            .iter()
-            .filter(|charge| charge.is_live())
-    };
-    for charge in live() {
-        let twins = live().filter(|other| other.key == charge.key).count();
-        assert_eq!(twins, 1, "one key charged twice: {charge:?}");
-    }
 }
 
 fn caps_are_sums_and_hold(history: &History, before: &BTreeMap<VaultKeyId, i64>) {
@@ -142,8 +131,24 @@ fn live_charges(history: &History, customer: &str, amount: Option<i64>) -> usize
     charges.count()
 }
 
+/// One charge for one idempotency key, for as long as the ledger lasts and not only Stripe's 24 hours.
+pub(super) fn one_charge_per_key(history: &History) {
+    let live = || {
+        history
+            .stripe
+            .charges
+            .iter()
+            .filter(|charge| charge.is_live())
+    };
+    for charge in live() {
+        let twins = live().filter(|other| other.key == charge.key).count();
+        assert_eq!(twins, 1, "one key charged twice: {charge:?}");
+    }
+}
+
 /// One charge for one customer and amount.
 pub(super) fn one_charge_per_intent(history: &History) {
+    one_charge_per_key(history);
     for charge in &history.stripe.charges {
         let count = live_charges(history, &charge.customer, Some(charge.amount));
         assert!(count <= 1, "{count} charges for one intent: {charge:?}");
@@ -152,6 +157,7 @@ pub(super) fn one_charge_per_intent(history: &History) {
 
 /// One charge for one customer.
 pub(super) fn one_charge_per_slot(history: &History) {
+    one_charge_per_key(history);
     for charge in &history.stripe.charges {
         let count = live_charges(history, &charge.customer, None);
         assert!(count <= 1, "{count} charges in one slot: {charge:?}");

@@ -1,6 +1,7 @@
 //! A history: clients that ask, a network that loses and delays, operators, time. Everything the
 //! proxy says is true of the small Stripe; what it does not know it does not say.
 
+use super::answers::{capture_outcome, charge_outcome, create_outcome};
 use super::stripe::{Call, Charge, Luck, Reply, Stripe};
 use super::*;
 
@@ -55,9 +56,9 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn new(on_duplicate: OnDuplicate, second: Enforcement) -> Self {
+    pub(super) fn new(on_duplicate: OnDuplicate, change: fn(&mut VaultKey)) -> Self {
         let mut keys = KEYS.map(|name| vault_key(name, 1000, on_duplicate));
-        keys[1].enforcement = second;
+        change(&mut keys[1]);
         Self {
             store: MemoryStore::new(START, keys),
             stripe: Stripe::default(),
@@ -99,11 +100,13 @@ impl History {
             amount: spec.amount,
             capture: spec.capture,
         };
-        let seed = format!("{customer}:2026-08:default");
+        let period = self.period(spec.vault_key);
+        let seed = format!("{customer}:{period}:default");
         let by_amount = format!("{seed}:amount={}usd", spec.amount);
-        let key = self.key(spec.key, seed, Some(by_amount));
+        let key = self.key(spec.key, &period, seed, Some(by_amount));
         let mut ask = create(KEYS[spec.vault_key], &customer, spec.amount, key);
         ask.fingerprint = fingerprint(&call, spec.body);
+        ask.billing_period = period;
         (ask, call, spec.body)
     }
 
@@ -119,14 +122,16 @@ impl History {
             return;
         };
         let (charge, amount) = (known[at].id.clone(), known[at].amount * spec.percent / 100);
-        let seed = format!("POST /v1/charges/{charge}/capture {amount}:2026-08:default");
-        let key = self.key(spec.key, seed, None);
+        let period = self.period(spec.vault_key);
+        let seed = format!("POST /v1/charges/{charge}/capture {amount}:{period}:default");
+        let key = self.key(spec.key, &period, seed, None);
         let call = Call::Capture {
             charge: charge.clone(),
             amount,
         };
         let mut ask = capture(KEYS[spec.vault_key], &charge, amount, key);
         ask.fingerprint = fingerprint(&call, 0);
+        ask.billing_period = period;
         let mut verdict = self.store.reserve(&ask);
         if matches!(verdict, Verdict::LookAgain) {
             let owns = |row: &&Reservation| {
@@ -143,17 +148,37 @@ impl History {
         self.take(verdict, &ask, call, 0);
     }
 
-    fn key(&mut self, key: Idempotency, seed: String, other: Option<String>) -> ClientKey {
-        match key {
+    fn period(&self, vault_key: usize) -> String {
+        self.store.keys[&id(KEYS[vault_key])].billing_period.clone()
+    }
+
+    fn key(
+        &mut self,
+        key: Idempotency,
+        billing_period: &str,
+        seed: String,
+        other: Option<String>,
+    ) -> ClientKey {
+        let scope = KeyScope {
+            billing_period,
+            ..SCOPE
+        };
+        let text = match key {
             Idempotency::Fresh => {
                 self.fresh += 1;
-                given(&format!("fresh-{}", self.fresh))
+                format!("fresh-{}", self.fresh)
             }
-            Idempotency::Pool(number) => given(&format!("pool-{number}")),
-            Idempotency::None => ClientKey::Derived {
-                first: DerivedKey::new(&SCOPE, seed),
-                other_amount: other.map(|seed| DerivedKey::new(&SCOPE, seed)),
-            },
+            Idempotency::Pool(number) => format!("pool-{number}"),
+            Idempotency::None => {
+                return ClientKey::Derived {
+                    first: DerivedKey::new(&scope, seed),
+                    other_amount: other.map(|seed| DerivedKey::new(&scope, seed)),
+                };
+            }
+        };
+        ClientKey::Given {
+            digest: scope.given(&text),
+            text,
         }
     }
 
@@ -285,8 +310,12 @@ impl History {
     fn truth(&self, row: &Reservation) -> Option<&Charge> {
         match &row.object_id {
             Some(object_id) => self.stripe.charge(object_id),
-            None => self.stripe.charges.iter().rfind(|charge| {
-                charge.key == row.send.upstream_key && charge.made_at_ms >= row.created_at.0
+            None => self.stripe.charges.iter().find(|charge| {
+                // Another period may have used the key for something else.
+                let same = charge.amount == row.amount.get()
+                    && row.customer.as_ref() == Some(&charge.customer);
+                let since = charge.made_at_ms >= row.created_at.0;
+                charge.key == row.send.upstream_key && since && same
             }),
         }
     }
@@ -303,8 +332,7 @@ impl History {
                 return self.reconcile(id);
             }
             let control = Control::Resolve {
-                reservation: id,
-                vault_key: row.vault_key.clone(),
+                reservation: Box::new(row.clone()),
                 resolution: Resolution::Released,
                 reason: "not at Stripe".to_owned(),
             };
@@ -341,40 +369,4 @@ impl History {
 
 fn fingerprint(call: &Call, body: u8) -> Fingerprint {
     Fingerprint(Digest16::of("test", &[&format!("{call:?} {body}")]))
-}
-
-fn charge_outcome(charge: &Charge, replayed: bool) -> Outcome {
-    let object_id = charge.id.clone();
-    match charge.captured {
-        Some(amount) => Outcome::Settled {
-            object_id,
-            amount: minor(amount),
-            replayed,
-        },
-        None if charge.voided => Outcome::Dead { object_id },
-        None => Outcome::Open {
-            object_id,
-            ceiling: minor(charge.amount),
-            replayed,
-        },
-    }
-}
-
-fn create_outcome(reply: Reply) -> Outcome {
-    match reply {
-        Reply::Charge { charge, replayed } => charge_outcome(&charge, replayed),
-        Reply::Declined | Reply::Refused { replayed: true } => Outcome::StoredRefusal,
-        Reply::Refused { replayed: false } => Outcome::RefusedThisSend,
-        Reply::Broken => Outcome::Unknown,
-    }
-}
-
-/// A refused capture says nothing of earlier ones, so the proxy reads the charge.
-fn capture_outcome(reply: Reply, charge: &Charge) -> Outcome {
-    match (reply, charge.captured) {
-        (Reply::Charge { charge, replayed }, _) => charge_outcome(&charge, replayed),
-        (Reply::Broken, _) => Outcome::Unknown,
-        (_, None) if !charge.voided => Outcome::RefusedThisSend,
-        _ => charge_outcome(charge, false),
-    }
 }

@@ -194,10 +194,20 @@ fn play(mut history: History, steps: &[Step], also: fn(&History)) {
 /// A failing history is shown smallest and becomes a test of its own, so no file keeps it.
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 1500,
+        cases: 600,
         failure_persistence: None,
         ..ProptestConfig::default()
     }
+}
+
+fn as_it_is(_: &mut VaultKey) {}
+
+fn observing(key: &mut VaultKey) {
+    key.enforcement = Enforcement::Observe;
+}
+
+fn next_period(key: &mut VaultKey) {
+    "2026-09".clone_into(&mut key.billing_period);
 }
 
 proptest! {
@@ -205,31 +215,38 @@ proptest! {
 
     #[test]
     fn replay_charges_once_per_customer_and_amount(steps in steps(false)) {
-        let history = History::new(OnDuplicate::Replay, Enforcement::Enforce);
+        let history = History::new(OnDuplicate::Replay, as_it_is);
         play(history, &steps, audit::one_charge_per_intent);
     }
 
     #[test]
     fn reject_charges_once_per_customer(steps in steps(false)) {
-        let history = History::new(OnDuplicate::Reject, Enforcement::Enforce);
+        let history = History::new(OnDuplicate::Reject, as_it_is);
         play(history, &steps, audit::one_charge_per_slot);
     }
 
     #[test]
     fn flag_holds_the_cap_and_the_books(steps in steps(false)) {
-        let history = History::new(OnDuplicate::Flag, Enforcement::Enforce);
-        play(history, &steps, |_| ());
+        let history = History::new(OnDuplicate::Flag, as_it_is);
+        play(history, &steps, audit::one_charge_per_key);
     }
 
     #[test]
     fn a_client_without_keys_charges_once_even_under_flag(steps in steps(true)) {
-        let history = History::new(OnDuplicate::Flag, Enforcement::Enforce);
+        let history = History::new(OnDuplicate::Flag, as_it_is);
         play(history, &steps, audit::one_charge_per_intent);
     }
 
     #[test]
     fn an_observing_key_beside_it_leaves_an_enforced_cap_alone(steps in steps(false)) {
-        let history = History::new(OnDuplicate::Replay, Enforcement::Observe);
+        let history = History::new(OnDuplicate::Replay, observing);
+        play(history, &steps, audit::one_charge_per_key);
+    }
+
+    /// Stripe replays the first period's charge to the second, until it forgets the key.
+    #[test]
+    fn two_periods_that_share_keys_count_each_charge_once(steps in steps(false)) {
+        let history = History::new(OnDuplicate::Replay, next_period);
         play(history, &steps, |_| ());
     }
 }

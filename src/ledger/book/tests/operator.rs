@@ -1,0 +1,194 @@
+//! An operator's commands: caps, keys, resolutions, and the chain of the audit log.
+
+use super::control::audit_hash;
+use super::steps::{books, send, settled};
+use super::*;
+use crate::ledger::command::{ControlKey, Subject};
+
+fn store(max: i64) -> MemoryStore {
+    MemoryStore::new(START, [vault_key("vk_one", max, OnDuplicate::Replay)])
+}
+
+fn expect(total: i64, resume: bool) -> Control {
+    Control::UpdateKey {
+        id: id("vk_one"),
+        expected_totals: vec![(usd(), minor(total))],
+        headroom: None,
+        resume,
+        reason: "INC-4411".to_owned(),
+    }
+}
+
+fn resolve(row: &Reservation, resolution: Resolution) -> Control {
+    Control::Resolve {
+        reservation: Box::new(row.clone()),
+        resolution,
+        reason: "seen in the Dashboard".to_owned(),
+    }
+}
+
+fn moved(object_id: &str) -> Resolution {
+    Resolution::Settled {
+        amount: minor(100),
+        object_id: object_id.to_owned(),
+    }
+}
+
+#[test]
+fn a_cap_below_its_usage_changes_no_usage_and_refuses_the_next_charge() {
+    let mut store = store(100);
+    let row = send(&mut store, 100, "a");
+    store.settle(&row, settled("ch_1", 100));
+    store.control(expect(50, false)).unwrap();
+    books(&store, (0, 100, KeyStatus::Active));
+    let ask = create("vk_one", "cus_2", 1, given("b"));
+    for (total, fits) in [(50, false), (100, false), (101, true)] {
+        store.control(expect(total, false)).unwrap();
+        let verdict = store.reserve(&ask);
+        assert_eq!(matches!(verdict, Verdict::Send(_)), fits, "{total}");
+    }
+}
+
+#[test]
+fn only_a_resume_lifts_a_stop_and_nothing_lifts_a_revocation() {
+    let mut store = store(100);
+    let row = send(&mut store, 100, "a");
+    store.settle(&row, settled("ch_1", 101));
+    books(&store, (0, 101, KeyStatus::Stopped));
+    store.control(expect(1000, false)).unwrap();
+    books(&store, (0, 101, KeyStatus::Stopped));
+    store.control(expect(1000, true)).unwrap();
+    books(&store, (0, 101, KeyStatus::Active));
+    let revoke = Control::Revoke {
+        id: id("vk_one"),
+        reason: "leaked".to_owned(),
+    };
+    store.control(revoke).unwrap();
+    assert_eq!(
+        store.control(expect(1000, true)),
+        Err(ControlError::Revoked)
+    );
+    // Money that moves after the revocation is recorded all the same.
+    store.settle(&row, settled("ch_1", 105));
+    books(&store, (0, 105, KeyStatus::Revoked));
+}
+
+#[test]
+fn a_resolution_is_taken_where_it_is_news() {
+    for (before, settles, releases) in [
+        (Outcome::Unknown, true, true),
+        (Outcome::NotSent, true, false),
+        (settled("ch_1", 100), false, false),
+    ] {
+        let at = |resolution| {
+            let mut store = store(1000);
+            let row = send(&mut store, 100, "a");
+            store.settle(&row, before.clone());
+            let done = store.control(resolve(&row, resolution));
+            (store, done)
+        };
+        let (store, done) = at(moved("ch_1"));
+        assert_eq!(done.is_ok(), settles, "{before:?}");
+        if settles {
+            books(&store, (0, 100, KeyStatus::Active));
+        }
+        let (store, done) = at(Resolution::Released);
+        assert_eq!(done.is_ok(), releases, "{before:?}");
+        if releases {
+            books(&store, (0, 0, KeyStatus::Active));
+        }
+    }
+    let mut store = store(1000);
+    let row = send(&mut store, 100, "a");
+    let in_flight = ControlError::NotResolvable(State::InFlight);
+    assert_eq!(
+        store.control(resolve(&row, Resolution::Released)),
+        Err(in_flight)
+    );
+}
+
+#[test]
+fn evidence_of_another_object_resolves_nothing() {
+    let mut store = store(1000);
+    let row = send(&mut store, 100, "a");
+    let open = Outcome::Open {
+        object_id: "ch_1".to_owned(),
+        ceiling: minor(100),
+        replayed: false,
+    };
+    store.settle(&row, open);
+    let refused = store.control(resolve(&row, moved("ch_2")));
+    assert_eq!(refused, Err(ControlError::OtherObject("ch_1".to_owned())));
+    books(&store, (100, 0, KeyStatus::Active));
+}
+
+/// The slot went to another charge meanwhile: the row comes back without it.
+#[test]
+fn late_evidence_is_taken_although_the_slot_is_taken() {
+    let mut store = store(150);
+    let first = send(&mut store, 100, "a");
+    store.settle(&first, Outcome::NotSent);
+    let second = send(&mut store, 100, "b");
+    store.settle(&second, settled("ch_2", 100));
+    store.control(resolve(&first, moved("ch_1"))).unwrap();
+    books(&store, (0, 200, KeyStatus::Stopped));
+    assert_eq!(store.rows[&first.id].slot_claim, None);
+}
+
+#[test]
+fn evidence_that_is_counted_elsewhere_is_not_counted_again() {
+    let mut store = store(1000);
+    let owner = send(&mut store, 100, "a");
+    store.settle(&owner, settled("ch_1", 100));
+    let ask = create("vk_one", "cus_2", 100, given("b"));
+    let Verdict::Send(ticket) = store.reserve(&ask) else {
+        panic!("it is another customer");
+    };
+    store.settle(ticket.reservation(), Outcome::Unknown);
+    store
+        .control(resolve(ticket.reservation(), moved("ch_1")))
+        .unwrap();
+    books(&store, (0, 100, KeyStatus::Active));
+    let entry = store.audit.last().unwrap();
+    assert_eq!(entry.detail, "held to released, settled 0");
+}
+
+#[test]
+fn a_repeated_command_is_carried_out_once_and_audited_once() {
+    let mut store = store(100);
+    let key = |fingerprint: &str| ControlKey {
+        digest: Digest16::of("test", &["key"]),
+        fingerprint: Digest16::of("test", &[fingerprint]),
+    };
+    let request = |control, fingerprint| ControlRequest {
+        control,
+        actor: "ops".to_owned(),
+        idempotency: Some(key(fingerprint)),
+    };
+    for replayed in [false, true] {
+        let done = store
+            .control_request(request(expect(200, false), "one"))
+            .unwrap();
+        assert_eq!(done.replayed, replayed);
+        assert!(
+            matches!(done.subject, Subject::VaultKey(key) if key.caps[0].max_amount == minor(200))
+        );
+    }
+    let reused = store.control_request(request(expect(300, false), "two"));
+    assert_eq!(reused, Err(ControlError::KeyReused));
+    store.control(expect(400, false)).unwrap();
+    assert_eq!(store.audit.len(), 2);
+    let mut before = [0; 32];
+    for entry in &store.audit {
+        assert_eq!(entry.previous_hash, before);
+        let fields = [
+            entry.actor.as_str(),
+            entry.action,
+            &entry.subject,
+            &entry.reason,
+            &entry.detail,
+        ];
+        assert_eq!(entry.hash, audit_hash(&before, entry.at.0, fields));
+        before = entry.hash;
+    }
+}
