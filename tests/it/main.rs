@@ -6,6 +6,7 @@
 )]
 
 mod admin;
+mod captures;
 mod charges;
 mod cli;
 mod faults;

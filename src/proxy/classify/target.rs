@@ -26,29 +26,31 @@ pub(in crate::proxy) async fn find(
 ) -> Result<Found, Refused> {
     let owner = proxy.ledger.reads().object_owner(account, charge).await;
     let owner = owner.map_err(|_| refuse(Refusal::LedgerUnavailable))?;
-    let object_id = charge.to_owned();
-    if let Some(owner) = owner {
+    let target = Target {
+        object_id: charge.to_owned(),
+        owner: owner
+            .as_ref()
+            .map(|owner| (owner.id, owner.vault_key.clone())),
+    };
+    // A row that made the charge knows its amount; one that found it there knows what it asked to
+    // capture of it, which may be less than Stripe takes where a capture names no amount.
+    if let Some(maker) = owner.as_ref().filter(|owner| owner.operation.creates()) {
         return Ok(Found {
+            target,
             money: Money {
-                amount: owner.amount,
-                currency: owner.currency,
+                amount: maker.amount,
+                currency: maker.currency,
             },
-            customer: owner.customer.clone(),
-            target: Target {
-                object_id,
-                owner: Some((owner.id, owner.vault_key)),
-            },
+            customer: maker.customer.clone(),
         });
     }
     let facts = read(proxy, charge, headers).await?;
-    if facts.captured {
-        return Err(refuse(Refusal::ChargeAlreadyCaptured { charge: object_id }));
+    if facts.captured && owner.is_none() {
+        let charge = target.object_id;
+        return Err(refuse(Refusal::ChargeAlreadyCaptured { charge }));
     }
     Ok(Found {
-        target: Target {
-            object_id,
-            owner: None,
-        },
+        target,
         money: Money {
             amount: facts.amount,
             currency: facts.currency,
