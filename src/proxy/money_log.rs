@@ -92,6 +92,9 @@ impl<'a> MoneyLine<'a> {
         self.stages.settle = Some(self.stages.lap());
         self.outcome = Some(name(&recorded.outcome));
         self.state = recorded.state.map(State::as_str);
+        if recorded.outcome == Outcome::Unknown {
+            tracing::warn!(reservation = %recorded.reservation, "A reservation is held: its outcome is unknown");
+        }
     }
 
     /// The ledger knows the object that answers it.

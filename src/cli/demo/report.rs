@@ -1,6 +1,8 @@
 //! What the demo prints.
 #![expect(clippy::print_stdout, reason = "the demo is for a terminal")]
 
+use std::io::{self, IsTerminal as _};
+
 use anyhow::ensure;
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -95,7 +97,9 @@ pub(super) fn table(rows: &[Row]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("\n{table}\n");
+    // Below the bars, where there are any.
+    let below_bars = if io::stderr().is_terminal() { "\n" } else { "" };
+    println!("{below_bars}{table}\n");
     println!("Charges and money are counted from the sandbox's own books, not from spendcap's.");
     println!("Right is 500 and $49,500; the cap is $54,450.\n");
 }
@@ -105,22 +109,23 @@ pub(super) fn curl_lines(world: &World) {
     let (proxy, key) = (world.proxy_url(), world.vault_key());
     let (admin, token) = (world.admin_url(), world.admin_token());
     let sandbox = world.sandbox().base_url();
-    println!("Everything stays up until Ctrl-C. Try:\n");
-    println!("# A duplicate, with a fresh key: the charge that exists.");
-    println!("curl -i {proxy}/v1/charges -u {key}: \\");
+    println!("Everything stays up until Ctrl-C. Try, in another terminal:\n");
+    println!("KEY={key}\n");
+    println!("# A duplicate, under a fresh key: the charge that exists.");
+    println!("curl -i {proxy}/v1/charges -u $KEY: \\");
     println!("  -d amount=9900 -d currency=usd -d customer=cus_demo001\n");
     println!("# A lawful second charge of the same customer.");
-    println!("curl -i {proxy}/v1/charges -u {key}: -H 'Spendcap-Reference: addon' \\");
+    println!("curl -i {proxy}/v1/charges -u $KEY: -H 'Spendcap-Reference: addon' \\");
     println!("  -d amount=9900 -d currency=usd -d customer=cus_demo001\n");
     println!("# Over the cap: 402.");
-    println!("curl -i {proxy}/v1/charges -u {key}: \\");
+    println!("curl -i {proxy}/v1/charges -u $KEY: \\");
     println!("  -d amount=600000 -d currency=usd -d customer=cus_new\n");
     println!("# What the vault key has left.");
-    println!("curl {proxy}/spendcap/v1/key -u {key}:\n");
+    println!("curl {proxy}/spendcap/v1/key -u $KEY:\n");
     println!("# What was observed, for operators.");
     println!("curl '{admin}/v1/flags?limit=3' -H 'Authorization: Bearer {token}'\n");
-    println!("# What Stripe really charged: 500 and what you add.");
-    println!("curl -s {sandbox}/_sandbox/charges | tail -c 700");
+    println!("# What Stripe really charged: 500, and what you added.");
+    println!("curl -s {sandbox}/_sandbox/charges | tail -c 90");
 }
 
 fn dollars(minor: i64) -> String {
