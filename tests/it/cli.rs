@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the command in `folder` with these variables and no others.
-fn spendcap(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(crate) fn spendcap(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_spendcap"))
         .current_dir(folder)
         .args(arguments)
@@ -19,7 +19,7 @@ fn spendcap(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Ou
         .unwrap()
 }
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 

@@ -11,5 +11,6 @@ mod charges;
 mod cli;
 mod faults;
 mod ledger;
+mod readme;
 mod sandbox;
 mod support;

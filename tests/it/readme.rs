@@ -1,0 +1,192 @@
+//! What the README promises stays true: its settings, links, commands, options, variables and codes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use crate::cli::{spendcap, stdout};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// `section.key` and the default as written; `–` where there is none.
+fn settings_of_the_file() -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    let (mut section, text) = (String::new(), read("proxy.toml"));
+    for line in text.lines() {
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            name.clone_into(&mut section);
+        }
+        let plain = line.strip_prefix('#').unwrap_or(line);
+        let Some((key, value)) = plain.split_once(" = ") else {
+            continue;
+        };
+        let is_key = key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        if is_key && !section.is_empty() {
+            let default = if plain == line {
+                format!("`{value}`")
+            } else {
+                "–".to_owned()
+            };
+            settings.insert(format!("{section}.{key}"), default);
+        }
+    }
+    assert!(settings.len() > 20, "{settings:?}");
+    settings
+}
+
+/// The text between each pair of `fence`s.
+fn between<'a>(text: &'a str, fence: &str) -> Vec<&'a str> {
+    text.split(fence).skip(1).step_by(2).collect()
+}
+
+/// Everything that is written as code: blocks, with continued lines joined, and spans.
+fn code() -> Vec<String> {
+    let readme = read("README.md");
+    let mut lines = Vec::new();
+    for block in between(&readme, "```") {
+        let block = block.replace("\\\n", " ");
+        lines.extend(block.lines().map(str::to_owned));
+    }
+    let prose: String = readme.split("```").step_by(2).collect();
+    lines.extend(
+        between(&prose, "`")
+            .into_iter()
+            .map(|span| span.replace('\n', " ")),
+    );
+    lines
+}
+
+#[test]
+fn the_settings_are_those_of_the_file() {
+    let readme = read("README.md");
+    let mut told = BTreeMap::new();
+    for row in readme.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let name = cells[0].trim_matches('`');
+        if name.contains('.') && cells.len() == 3 {
+            told.insert(name.to_owned(), cells[1].to_owned());
+        }
+    }
+    assert_eq!(told, settings_of_the_file());
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let readme = read("README.md");
+    let anchors: BTreeSet<String> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|title| title.to_lowercase().replace(' ', "-"))
+        .collect();
+    let mut links = 0;
+    for rest in readme.split("](").skip(1) {
+        let target = rest.split(')').next().unwrap();
+        let resolves = match target.strip_prefix('#') {
+            Some(anchor) => anchors.contains(anchor),
+            None => root().join(target).exists(),
+        };
+        assert!(resolves, "{target}");
+        links += 1;
+    }
+    assert!(links >= 5, "{links}");
+}
+
+#[test]
+fn commands_and_options_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut commands = 0;
+    for line in code() {
+        let starts = [
+            "spendcap ",
+            "cargo run --release -- ",
+            "SPENDCAP_LOG_FORMAT=text spendcap ",
+        ];
+        let Some(call) = starts
+            .iter()
+            .find_map(|start| line.trim().strip_prefix(start))
+        else {
+            continue;
+        };
+        let call = call.split(" #").next().unwrap();
+        let words = call
+            .split_whitespace()
+            .take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()));
+        let mut arguments: Vec<&str> = words.collect();
+        arguments.push("--help");
+        let help = spendcap(folder.path(), &arguments, &[]);
+        assert_eq!(help.status.code(), Some(0), "{line}");
+        let help = stdout(&help);
+        for option in call
+            .split_whitespace()
+            .filter(|word| word.starts_with("--"))
+        {
+            assert!(help.contains(option), "{line}: {option}");
+        }
+        commands += 1;
+    }
+    assert!(commands >= 15, "{commands}");
+}
+
+#[test]
+fn variables_are_settings_or_secrets() {
+    let known: BTreeSet<String> = settings_of_the_file()
+        .into_keys()
+        .map(|name| format!("SPENDCAP_{}", name.replace('.', "_").to_uppercase()))
+        .collect();
+    let others = [
+        "STRIPE_SECRET_KEY",
+        "STRIPE_SECRET_KEY_FILE",
+        "SPENDCAP_ADMIN_TOKEN",
+        "SPENDCAP_SECTION_KEY",
+    ];
+    let mut found = 0;
+    for line in code() {
+        let words = line.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+        for word in
+            words.filter(|word| word.starts_with("SPENDCAP_") || word.starts_with("STRIPE_"))
+        {
+            assert!(
+                known.contains(word) || others.contains(&word),
+                "{line}: {word}"
+            );
+            found += 1;
+        }
+    }
+    assert!(found >= 8, "{found}");
+}
+
+#[test]
+fn refusal_codes_are_those_of_the_envelope() {
+    let (readme, envelope) = (read("README.md"), read("src/stripe/envelope.rs"));
+    let rows = readme.lines().filter(|line| {
+        let status = line.strip_prefix("| ").and_then(|rest| rest.get(..3));
+        status.is_some_and(|status| status.parse::<u16>().is_ok())
+    });
+    let mut told = BTreeSet::new();
+    for row in rows {
+        let codes = row.split('|').nth(2).unwrap();
+        told.extend(between(codes, "`").into_iter().map(str::to_owned));
+    }
+    for code in told.iter().filter(|code| !code.ends_with('…')) {
+        assert!(envelope.contains(&format!("\"{code}\"")), "{code}");
+    }
+    // Stripe's own, on objects that are not there or done with, are Stripe's to explain.
+    let stripes = ["charge_already_captured", "resource_missing"];
+    let row = envelope.split("const fn row(").nth(1).unwrap();
+    let row = row.split("\n}\n").next().unwrap();
+    for code in between(row, "\"") {
+        assert!(
+            told.contains(code) || stripes.contains(&code),
+            "{code} is not in the README"
+        );
+    }
+}
