@@ -4,6 +4,7 @@ mod check;
 mod demo;
 mod healthcheck;
 mod migrate;
+mod serve;
 
 use std::path::Path;
 use std::process::{Command, Output};
