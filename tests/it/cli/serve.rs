@@ -16,7 +16,7 @@ use crate::support::operator::{ADMIN_TOKEN, Operator};
 use crate::support::world::try_charge;
 
 /// Longer than any step here takes; a hang fails instead of hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server and its log, line by line.
 struct Server {
