@@ -43,12 +43,16 @@ where
     let filter = Targets::new()
         .with_default(libraries)
         .with_target(env!("CARGO_CRATE_NAME"), config.level);
-    Registry::default().with(lines.with_filter(filter))
+    // For the whole subscriber, not for the layer: a layer's own filter remembers what it last refused on
+    // this thread, and loses our next line after a library asked, through the log crate, whether to log.
+    Registry::default().with(filter).with(lines)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
+
+    use tracing::Callsite as _;
 
     use super::*;
 
@@ -86,6 +90,34 @@ mod tests {
         assert_eq!(event["message"], "Reserved");
         assert_eq!(event["amount_minor"], 9900);
         assert_eq!(event["level"], "DEBUG");
+    }
+
+    #[test]
+    fn a_library_that_asks_before_it_logs_costs_no_line_of_ours() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let config = LogConfig {
+            format: LogFormat::Json,
+            level: LevelFilter::INFO,
+        };
+        // What the log crate's bridge asks about before a library's line is made.
+        let line = tracing::callsite! {
+            name: "line",
+            kind: tracing::metadata::Kind::EVENT,
+            target: "sqlx::query",
+            level: tracing::Level::DEBUG,
+            fields:
+        };
+        tracing::subscriber::with_default(subscriber(&config, move || writer.clone()), || {
+            for _ in 0..2 {
+                let line = line.metadata();
+                let _answer = tracing::dispatcher::get_default(|ours| ours.enabled(line));
+                tracing::info!("Serving");
+            }
+        });
+        let bytes = lines.0.lock().unwrap().clone();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.matches("Serving").count(), 2, "{text}");
     }
 
     #[test]
