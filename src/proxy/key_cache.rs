@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dashmap::DashMap;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::domain::vault_key::VaultKey;
@@ -18,16 +19,34 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 /// More entries than any fleet has keys in use; beyond it stale ones are dropped.
 const ENTRIES_MAX: usize = 100_000;
 
+/// Secrets that are read from the ledger at once; those that share a turn wait for each other.
+const TURNS: usize = 64;
+
 #[derive(Clone, Debug)]
 struct Entry {
     key: Arc<VaultKey>,
     read_at: Instant,
 }
 
+impl Entry {
+    fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() < FRESH_FOR
+    }
+}
+
+/// Whose turn it is to read a key.
+enum Turn<'a> {
+    Mine(MutexGuard<'a, ()>),
+    Another(&'a Mutex<()>),
+}
+
 #[derive(Debug)]
 pub(super) struct KeyCache {
     ledger: Ledger,
     entries: DashMap<[u8; 32], Entry>,
+    /// A billing run begins with thousands of requests under one new key: one of them reads it, or the
+    /// ledger's few readers would be asked by all.
+    turns: [Mutex<()>; TURNS],
 }
 
 impl KeyCache {
@@ -35,6 +54,7 @@ impl KeyCache {
         Self {
             ledger,
             entries: DashMap::new(),
+            turns: [const { Mutex::const_new(()) }; TURNS],
         }
     }
 
@@ -43,14 +63,20 @@ impl KeyCache {
         &self,
         secret_hash: [u8; 32],
     ) -> Result<Option<Arc<VaultKey>>, LedgerError> {
-        let known = self
-            .entries
-            .get(&secret_hash)
-            .map(|entry| entry.value().clone());
+        let known = self.entry(&secret_hash);
         if let Some(entry) = &known
-            && entry.read_at.elapsed() < FRESH_FOR
+            && entry.is_fresh()
         {
             return Ok(Some(Arc::clone(&entry.key)));
+        }
+        let _turn = match (&known, self.turn(&secret_hash)) {
+            (_, Turn::Mine(turn)) => turn,
+            // Somebody is reading it: until then what is known serves.
+            (Some(entry), Turn::Another(_)) => return Ok(Some(Arc::clone(&entry.key))),
+            (None, Turn::Another(turn)) => turn.lock().await,
+        };
+        if let Some(entry) = self.entry(&secret_hash).filter(Entry::is_fresh) {
+            return Ok(Some(entry.key));
         }
         match self.ledger.reads().vault_key_by_secret(&secret_hash).await {
             Ok(Some(key)) => Ok(Some(self.keep(secret_hash, key))),
@@ -68,10 +94,21 @@ impl KeyCache {
         self.entries.remove(secret_hash);
     }
 
+    fn entry(&self, secret_hash: &[u8; 32]) -> Option<Entry> {
+        let entry = self.entries.get(secret_hash)?;
+        Some(entry.value().clone())
+    }
+
+    fn turn(&self, secret_hash: &[u8; 32]) -> Turn<'_> {
+        let [first, ..] = secret_hash;
+        // In bounds: the remainder is below the length.
+        let turn = &self.turns[usize::from(*first) % TURNS];
+        turn.try_lock().map_or(Turn::Another(turn), Turn::Mine)
+    }
+
     fn keep(&self, secret_hash: [u8; 32], key: VaultKey) -> Arc<VaultKey> {
         if self.entries.len() >= ENTRIES_MAX {
-            self.entries
-                .retain(|_, entry| entry.read_at.elapsed() < FRESH_FOR);
+            self.entries.retain(|_, entry| entry.is_fresh());
         }
         let key = Arc::new(key);
         let entry = Entry {
