@@ -8,6 +8,7 @@ mod healthcheck;
 mod keys;
 mod migrate;
 mod money;
+mod open_files;
 mod reservations;
 mod serve;
 mod settings;
@@ -17,6 +18,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+
+pub use open_files::raise_open_files;
 
 use crate::sandbox;
 
@@ -70,6 +73,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
