@@ -11,6 +11,7 @@ mod charges;
 mod cli;
 mod faults;
 mod ledger;
+mod race;
 mod readme;
 mod sandbox;
 mod support;

@@ -63,6 +63,13 @@ impl Client {
         Self(builder.build_http())
     }
 
+    /// Speaks HTTP/2 from the first byte, over one connection per address.
+    pub(crate) fn http2() -> Self {
+        let mut builder = Pool::builder(TokioExecutor::new());
+        builder.retry_canceled_requests(false).http2_only(true);
+        Self(builder.build_http())
+    }
+
     /// One request; `Err` where no complete answer came.
     pub(crate) async fn try_send(
         &self,

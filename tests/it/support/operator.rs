@@ -85,4 +85,25 @@ impl Operator {
             .json();
         list["data"].as_array().unwrap().clone()
     }
+
+    /// How often `kind` was observed under `key`, over all its reservations.
+    pub(crate) async fn flagged(&self, key: &VaultKey, kind: &str) -> i64 {
+        let mut count = 0;
+        let mut after = String::new();
+        loop {
+            let path = format!(
+                "/v1/flags?vault_key={}&kind={kind}&limit=100{after}",
+                key.id
+            );
+            let page = self.admin(Method::GET, &path, None).await;
+            let page = page.expect(200).json();
+            let flags = page["data"].as_array().unwrap();
+            let counts = flags.iter().map(|flag| flag["count"].as_i64().unwrap());
+            count += counts.sum::<i64>();
+            let Some(last) = flags.last().filter(|_| page["has_more"] == true) else {
+                return count;
+            };
+            after = format!("&starting_after={}", last["id"].as_str().unwrap());
+        }
+    }
 }
