@@ -6,6 +6,7 @@
 )]
 
 mod admin;
+mod cap;
 mod captures;
 mod charges;
 mod cli;
