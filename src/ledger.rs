@@ -17,9 +17,6 @@ mod schema;
 mod store;
 mod writer;
 
-#[cfg(test)]
-mod tests;
-
 pub use file::FileError;
 pub use handle::{Ledger, LedgerError, Ready, SettleTicket};
 pub use inspect::{Inspected, Weakness};

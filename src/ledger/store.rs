@@ -23,6 +23,13 @@ const OVERDUE_MAX: i64 = 500;
 /// How long a reader waits for a connection.
 const READ_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// How long loading, writing or committing a batch may take: longer than the databases' own limits, so
+/// that it ends only what would hang for ever.
+const STEP_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// How long a rollback may take before the connection is given up, which rolls back as well.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// One connection to one database, owned by the writer. At most one transaction is open on it.
 pub(crate) trait Store: Send + 'static {
     /// Opens a transaction, locks the wanted vault keys in order, then loads the rest. Reconnects where
@@ -71,4 +78,18 @@ pub(crate) enum StoreError {
 /// A change names what the book does not have: only a mistake in the book can do that.
 fn missing(what: impl Display) -> StoreError {
     StoreError::Unreadable(format!("{what} was changed and is not in the book"))
+}
+
+/// After its time the step is dropped in the middle of whatever it did, so the caller drops the
+/// connection.
+async fn within_step<T>(
+    step: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let done = tokio::time::timeout(STEP_TIMEOUT, step).await;
+    done.unwrap_or_else(|_elapsed| Err(StoreError::Unavailable(timed_out())))
+}
+
+/// What a step that did not end in time is reported as.
+pub(crate) fn timed_out() -> sqlx::Error {
+    sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())
 }

@@ -1,8 +1,17 @@
 //! The ledger: what holds in SQLite and in PostgreSQL alike.
 
+mod caps;
 mod charges;
+mod control;
+mod faults;
+mod history;
+mod opening;
 pub(crate) mod place;
+mod reads;
+mod repeats;
+mod replicas;
 pub(crate) mod scene;
+mod wire;
 
 /// Runs each of these tests on both databases.
 macro_rules! on_both {

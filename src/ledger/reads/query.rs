@@ -5,15 +5,39 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr};
+use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::ledger::handle::LedgerError;
 use crate::ledger::store::rows::Cells;
 use crate::ledger::store::statement::{Execute as _, Param, bind_all};
-use crate::ledger::store::{StoreError, postgres, sqlite};
+use crate::ledger::store::{StoreError, postgres, sqlite, timed_out};
 
 /// A caller is better refused than kept waiting: nothing here takes this long on a sound database.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs a query on a connection of the pool; one that failed or is late does not go back to it.
+macro_rules! fetch_all {
+    ($pool:expr, $sql:expr, $params:expr, $decode:expr) => {
+        match $pool.acquire().await {
+            Err(error) => Err(StoreError::Unavailable(error)),
+            Ok(mut connection) => {
+                let query = bind_all!(sqlx::query($sql), $params);
+                match timeout(READ_TIMEOUT, query.fetch_all(&mut *connection)).await {
+                    Ok(Ok(found)) => found.iter().map(|row| $decode(row)).collect(),
+                    Ok(Err(error)) => {
+                        drop(connection.detach());
+                        Err(StoreError::Unavailable(error))
+                    }
+                    Err(_elapsed) => {
+                        drop(connection.detach());
+                        Err(StoreError::Unavailable(timed_out()))
+                    }
+                }
+            }
+        }
+    };
+}
 
 /// Reads from whichever database the ledger is in.
 #[derive(Clone, Debug)]
@@ -78,34 +102,11 @@ impl Reads {
         params: Vec<Param>,
         mut decode: impl FnMut(&dyn Cells) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, LedgerError> {
-        let read = async {
-            let decoded: Result<Vec<T>, StoreError> = match &self.pools {
-                Pools::Sqlite(pool, _) => {
-                    let found = bind_all!(sqlx::query(sql), params).fetch_all(pool).await;
-                    found
-                        .map_err(StoreError::Unavailable)?
-                        .iter()
-                        .map(|row| decode(row))
-                        .collect()
-                }
-                Pools::Postgres(pool) => {
-                    let found = bind_all!(sqlx::query(sql), params).fetch_all(pool).await;
-                    found
-                        .map_err(StoreError::Unavailable)?
-                        .iter()
-                        .map(|row| decode(row))
-                        .collect()
-                }
-            };
-            decoded
+        let decoded = match &self.pools {
+            Pools::Sqlite(pool, _) => fetch_all!(pool, sql, params, decode),
+            Pools::Postgres(pool) => fetch_all!(pool, sql, params, decode),
         };
-        match tokio::time::timeout(READ_TIMEOUT, read).await {
-            Ok(found) => found.map_err(|error| failed(&error)),
-            Err(_elapsed) => {
-                tracing::warn!("The ledger was not read in time");
-                Err(LedgerError::Unavailable)
-            }
-        }
+        decoded.map_err(|error| failed(&error))
     }
 
     /// Stores a fact about the ledger unless it is known; returns what is known.
@@ -129,7 +130,7 @@ impl Reads {
                 }
             }
         };
-        let inserted = tokio::time::timeout(READ_TIMEOUT, insert).await;
+        let inserted = timeout(READ_TIMEOUT, insert).await;
         let inserted = inserted.map_err(|_elapsed| LedgerError::Unavailable)?;
         inserted.map_err(|error| failed(&error))?;
         self.fact(name).await?.ok_or(LedgerError::Inconsistent)

@@ -8,7 +8,6 @@ mod load;
 mod write;
 
 use std::collections::BTreeSet;
-use std::future::Future;
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -18,20 +17,16 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::timeout;
 
 use super::rows::Cells as _;
-use super::{READ_WAIT_MAX, Store, StoreError, control};
+use super::{
+    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
+    within_step,
+};
 use crate::clock::Clock;
 use crate::domain::id::ReservationId;
 use crate::ledger::book::{Book, Loaded, Wanted};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// How long loading or writing a batch may take: longer than the server's own limits, so that it ends
-/// only what a dead network would keep waiting.
-const STEP_TIMEOUT: Duration = Duration::from_secs(12);
-
-/// How long a rollback may take before the connection is given up, which rolls back as well.
-const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Readers that may work at once.
 const READERS_MAX: u32 = 4;
@@ -217,19 +212,6 @@ impl Store for PostgresStore {
             let _closed = timeout(ROLLBACK_TIMEOUT, connection.close()).await;
         }
     }
-}
-
-/// After its time the future is dropped and with it what the connection was in the middle of, so the
-/// caller drops the connection.
-async fn within_step<T>(
-    step: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let done = timeout(STEP_TIMEOUT, step).await;
-    done.unwrap_or_else(|_elapsed| Err(StoreError::Unavailable(timed_out())))
-}
-
-fn timed_out() -> sqlx::Error {
-    sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())
 }
 
 /// Before the commit everything is certainly not stored.

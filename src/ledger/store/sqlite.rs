@@ -17,9 +17,13 @@ use sqlx::sqlite::{
     SqliteSynchronous,
 };
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::rows::Cells as _;
-use super::{READ_WAIT_MAX, Store, StoreError, control};
+use super::{
+    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
+    within_step,
+};
 use crate::clock::Clock;
 use crate::domain::id::ReservationId;
 use crate::ledger::book::{Book, Loaded, Wanted};
@@ -37,7 +41,8 @@ const ROWS_BUFFERED: usize = 2048;
 const HOLD_IN_FLIGHT: &str = "/* sqlite SqliteStore::open */
     UPDATE reservations SET state = 'held', version = version + 1 WHERE state = 'in_flight'";
 
-/// The writer's connection.
+/// The writer's connection. After any error it is dropped, which rolls back: a connection whose statement
+/// failed may crash its thread at the next use, and what is asked of it then hangs.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     options: SqliteConnectOptions,
@@ -135,69 +140,81 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn begin(&mut self, wanted: &Wanted) -> Result<Loaded, StoreError> {
         let now = self.clock.now();
-        let connection = self.connected().await?;
-        match load::load(connection, wanted, now).await {
+        let loaded = within_step(async {
+            let connection = self.connected().await?;
+            load::load(connection, wanted, now).await
+        })
+        .await;
+        match loaded {
             Ok(mut loaded) => {
                 loaded.fresh_ids = self.fresh_ids(wanted.fresh_ids);
                 Ok(loaded)
             }
             Err(error) => {
-                self.rollback().await;
+                self.connection = None;
                 Err(error)
             }
         }
     }
 
     async fn commit(&mut self, book: &Book) -> Result<(), StoreError> {
-        if let Err(error) = self.write(book).await {
-            self.rollback().await;
+        if let Err(error) = within_step(self.write(book)).await {
+            self.connection = None;
             return Err(error);
         }
         let connection = self.connected().await?;
-        let committed = sqlx::query("/* sqlite commit */ COMMIT")
-            .execute(connection)
-            .await;
-        let Err(error) = committed else { return Ok(()) };
-        if refused(&error) {
-            self.rollback().await;
-            return Err(StoreError::Unavailable(error));
-        }
-        // Its pages may be in the log: the next connection finds out.
+        let commit = sqlx::query("/* sqlite commit */ COMMIT").execute(connection);
+        let error = match timeout(STEP_TIMEOUT, commit).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_elapsed) => timed_out(),
+        };
         self.connection = None;
-        Err(StoreError::Ambiguous(error))
+        if refused(&error) {
+            Err(StoreError::Unavailable(error))
+        } else {
+            // Its pages may be in the log: the next connection finds out.
+            Err(StoreError::Ambiguous(error))
+        }
     }
 
     async fn rollback(&mut self) {
         let Some(connection) = &mut self.connection else {
             return;
         };
-        let rolled_back = sqlx::query("/* sqlite rollback */ ROLLBACK")
-            .execute(connection)
-            .await;
-        if rolled_back.is_err() {
-            // Either no transaction was open, or the connection is of no use any more.
+        let rollback = sqlx::query("/* sqlite rollback */ ROLLBACK").execute(connection);
+        if !matches!(timeout(ROLLBACK_TIMEOUT, rollback).await, Ok(Ok(_))) {
             self.connection = None;
         }
     }
 
     async fn all_stored(&mut self, ids: &BTreeSet<ReservationId>) -> Result<bool, StoreError> {
-        let connection = self.connected().await?;
-        let row = sqlx::query(
-            "/* sqlite all_stored */
-             SELECT count(*) FROM reservations WHERE id IN (SELECT value FROM json_each($1))",
-        )
-        .bind(json::numbers(ids.iter().map(|id| id.0)))
-        .fetch_one(connection)
-        .await
-        .map_err(StoreError::Unavailable)?;
-        Ok(usize::try_from(row.int(0)?) == Ok(ids.len()))
+        let ids_text = json::numbers(ids.iter().map(|id| id.0));
+        let found = within_step(async {
+            sqlx::query(
+                "/* sqlite all_stored */
+                 SELECT count(*) FROM reservations WHERE id IN (SELECT value FROM json_each($1))",
+            )
+            .bind(ids_text)
+            .fetch_one(self.connected().await?)
+            .await
+            .map_err(StoreError::Unavailable)
+        })
+        .await;
+        match found {
+            Ok(row) => Ok(usize::try_from(row.int(0)?) == Ok(ids.len())),
+            Err(error) => {
+                self.connection = None;
+                Err(error)
+            }
+        }
     }
 
     async fn close(mut self) {
         self.checkpoints.abort();
         if let Some(connection) = self.connection.take() {
             // Closing is a courtesy: what was confirmed is in the file already.
-            let _closed = connection.close().await;
+            let _closed = timeout(ROLLBACK_TIMEOUT, connection.close()).await;
         }
     }
 }

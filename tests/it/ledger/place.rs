@@ -7,7 +7,8 @@ use secrecy::SecretString;
 use spendcap::clock::Clock;
 use spendcap::ledger::book::SendTimes;
 use spendcap::ledger::{Ledger, LedgerOptions, OpenError};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -91,6 +92,32 @@ impl Place {
             }
         };
         Ok(Opened { ledger, writer })
+    }
+
+    /// Does to the database what no ledger would.
+    pub(crate) async fn sql(&self, statements: &[&'static str]) {
+        for statement in statements {
+            match &self.database {
+                Database::Sqlite(_) => {
+                    let mut connection = self.sqlite_connection().await;
+                    let done = sqlx::query(*statement).execute(&mut connection).await;
+                    done.unwrap();
+                    connection.close().await.unwrap();
+                }
+                Database::Postgres { url } => {
+                    let mut connection = PgConnection::connect(url).await.unwrap();
+                    let done = sqlx::query(*statement).execute(&mut connection).await;
+                    done.unwrap();
+                    connection.close().await.unwrap();
+                }
+            }
+        }
+    }
+
+    /// A connection beside the ledger's own.
+    pub(crate) async fn sqlite_connection(&self) -> SqliteConnection {
+        let options = SqliteConnectOptions::new().filename(self.file());
+        options.connect().await.unwrap()
     }
 
     /// The SQLite file.

@@ -4,26 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use spendcap::domain::cap::{Cap, Headroom};
-use spendcap::domain::decision::{Ask, Look};
+use spendcap::domain::decision::{Ask, Look, Target};
 use spendcap::domain::id::VaultKeyId;
 use spendcap::domain::idempotency::{ClientKey, Fingerprint, KeyScope};
 use spendcap::domain::money::{AmountMinor, Currency, Money};
 use spendcap::domain::operation::{MoneyOperation, Permission};
 use spendcap::domain::outcome::Outcome;
+use spendcap::domain::reservation::Reservation;
 use spendcap::domain::settlement::Report;
 use spendcap::domain::time::UnixMs;
 use spendcap::domain::vault_key::{Enforcement, KeyStatus, OnDuplicate, RefusalStatus, VaultKey};
 use spendcap::ledger::Ledger;
 use spendcap::ledger::command::{
-    Control, ControlDone, ControlError, ControlRequest, Settled, Ticket, Verdict,
+    Control, ControlDone, ControlError, ControlRequest, Existing, Settled, Ticket, Verdict, Waiting,
 };
 
 pub(crate) fn amount(minor: i64) -> AmountMinor {
     AmountMinor::new(minor).unwrap()
-}
-
-pub(crate) fn usd() -> Currency {
-    Currency::parse("usd").unwrap()
 }
 
 /// A vault key with one cap per currency, in the period 2026-08.
@@ -88,7 +85,10 @@ pub(crate) async fn issue(ledger: &Ledger, key: &VaultKey) {
 
 /// A create of `minor` in the key's first currency, for `customer`, under the idempotency key `text`.
 pub(crate) fn ask(key: &VaultKey, customer: &str, minor: i64, text: &str) -> Ask {
-    let currency = key.caps.first().map_or_else(usd, |cap| cap.currency);
+    let currency = key
+        .caps
+        .first()
+        .map_or_else(|| currency("usd"), |cap| cap.currency);
     let scope = KeyScope {
         account: "",
         livemode: false,
@@ -157,4 +157,53 @@ pub(crate) async fn used(ledger: &Ledger, key: &VaultKey) -> (i64, i64) {
     let key = ledger.reads().vault_key(&key.id).await.unwrap().unwrap();
     let cap = key.caps.first().unwrap();
     (cap.reserved.get(), cap.settled.get())
+}
+
+/// A capture of `minor` of the charge `object_id`, whose reservation the caller knows or not.
+pub(crate) fn capture(
+    key: &VaultKey,
+    object_id: &str,
+    owner: Option<&Reservation>,
+    minor: i64,
+    text: &str,
+) -> Ask {
+    let create = ask(key, "cus_1", minor, text);
+    let path = format!("/v1/charges/{object_id}/capture");
+    Ask {
+        operation: MoneyOperation::ChargesCapture,
+        target: Some(Target {
+            object_id: object_id.to_owned(),
+            owner: owner.map(|row| (row.id, row.vault_key.clone())),
+        }),
+        fingerprint: Fingerprint::of("POST", &path, "", "", &format!("amount={minor}")),
+        ..create
+    }
+}
+
+pub(crate) fn currency(code: &str) -> Currency {
+    Currency::parse(code).unwrap()
+}
+
+/// The name of the refusal.
+pub(crate) fn refused(verdict: Verdict) -> String {
+    let Verdict::Refuse(refused) = verdict else {
+        panic!("expected a refusal, got {verdict:?}")
+    };
+    let shown = format!("{:?}", refused.refusal);
+    let end = shown.find(|letter: char| !letter.is_alphanumeric());
+    shown[..end.unwrap_or(shown.len())].to_owned()
+}
+
+pub(crate) fn waiting(verdict: Verdict) -> Waiting {
+    match verdict {
+        Verdict::Wait(waiting) => waiting,
+        other => panic!("expected to wait, got {other:?}"),
+    }
+}
+
+pub(crate) fn existing(verdict: Verdict) -> Existing {
+    match verdict {
+        Verdict::Read(existing) => existing,
+        other => panic!("expected to read, got {other:?}"),
+    }
 }
