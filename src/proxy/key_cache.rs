@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::{Ledger, LedgerError};
 
-/// How long an entry serves before it is read again.
-const FRESH_FOR: Duration = Duration::from_secs(5);
+/// How long an entry serves before it is read again: how long the secret of a rotated key may outlive its
+/// grace. A read a second for each key in use costs nothing.
+const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// More entries than any fleet has keys in use; beyond it stale ones are dropped.
 const ENTRIES_MAX: usize = 100_000;

@@ -76,8 +76,9 @@ type Statement<'q> = Query<'q, Postgres, PgArguments>;
 /// Writes the rows of charges. Every changed row must still be as it was loaded.
 pub(super) async fn charges(connection: &mut PgConnection, book: &Book) -> Result<(), StoreError> {
     caps(connection, book).await?;
-    new_reservations(connection, book).await?;
+    // A row that was released gives its claims to one made in the same batch.
     changed_reservations(connection, book).await?;
+    new_reservations(connection, book).await?;
     new_requests(connection, book).await?;
     moved_requests(connection, book).await?;
     flags(connection, book).await

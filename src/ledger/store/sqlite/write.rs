@@ -11,18 +11,12 @@ use crate::ledger::book::Book;
 use crate::ledger::store::rows::{request_columns, reservation_columns};
 use crate::ledger::store::{StoreError, missing};
 
+/// Changes come before new rows: a row that was released gives its claims to one made in the same batch.
 const CHARGES: &str = concat!(
     "/* sqlite write::charges */
      UPDATE caps SET expected_total = j.value->>2, max_amount = j.value->>3,
         reserved = j.value->>4, settled = j.value->>5
      FROM json_each($1) AS j WHERE vault_key = j.value->>0 AND currency = j.value->>1; ",
-    "INSERT INTO reservations (",
-    reservation_columns!(),
-    ") SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
-        unhex(value->>8), unhex(value->>9), value->>10, value->>11, value->>12, value->>13, value->>14,
-        value->>15, value->>16, value->>17, value->>18, unhex(value->>19), value->>20, value->>21,
-        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28
-     FROM json_each($2) WHERE true; ",
     "UPDATE reservations SET version = j.value->>2, slot_claim = unhex(j.value->>3),
         intent_claim = unhex(j.value->>4), amount_reserved = j.value->>5,
         amount_settled = j.value->>6, state = j.value->>7, object_id = j.value->>8,
@@ -31,6 +25,13 @@ const CHARGES: &str = concat!(
         first_unproven_at_ms = j.value->>14, forward_by_ms = j.value->>15,
         deadline_ms = j.value->>16, outcome_stored = j.value->>17, resolved_at_ms = j.value->>18
      FROM json_each($3) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
+    "INSERT INTO reservations (",
+    reservation_columns!(),
+    ") SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
+        unhex(value->>8), unhex(value->>9), value->>10, value->>11, value->>12, value->>13, value->>14,
+        value->>15, value->>16, value->>17, value->>18, unhex(value->>19), value->>20, value->>21,
+        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28
+     FROM json_each($2) WHERE true; ",
     "INSERT INTO requests (",
     request_columns!(),
     ") SELECT unhex(value->>0), value->>1, value->>2, value->>3, unhex(value->>4), value->>5
