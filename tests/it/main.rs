@@ -12,6 +12,7 @@ mod charges;
 mod cli;
 mod faults;
 mod ledger;
+mod policies;
 mod race;
 mod readme;
 mod sandbox;
