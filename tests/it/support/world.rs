@@ -69,20 +69,25 @@ impl World {
         replicas: usize,
         settings: &[(&str, &str)],
     ) -> Self {
+        let directory = TempDir::new().unwrap();
+        let url = ledger_url(kind, &directory).await;
+        Self::over(&url, directory, replicas, settings).await
+    }
+
+    /// The same on a ledger that a test has prepared.
+    pub(crate) async fn over(
+        ledger_url: &str,
+        directory: TempDir,
+        replicas: usize,
+        settings: &[(&str, &str)],
+    ) -> Self {
         let clock = Clock::system();
         let sandbox = Sandbox::start(SandboxSettings {
             clock: clock.clone(),
             ..SandboxSettings::default()
         })
         .unwrap();
-        let directory = TempDir::new().unwrap();
-        let url = match kind {
-            LedgerKind::Sqlite => {
-                format!("sqlite://{}/ledger.db", directory.path().display())
-            }
-            LedgerKind::Postgres => fresh_database().await,
-        };
-        let environment = environment(&url, &sandbox.base_url(), settings);
+        let environment = environment(ledger_url, &sandbox.base_url(), settings);
         let mut world = Self {
             sandbox,
             apps: Vec::new(),
@@ -195,6 +200,14 @@ impl World {
     pub(crate) async fn pass_deadlines(&self) {
         self.clock.advance(Duration::from_mins(5));
         self.apps[0].ledger().sweep().await.unwrap();
+    }
+}
+
+/// A fresh ledger; SQLite's in `folder`.
+pub(crate) async fn ledger_url(kind: LedgerKind, folder: &TempDir) -> String {
+    match kind {
+        LedgerKind::Sqlite => format!("sqlite://{}/ledger.db", folder.path().display()),
+        LedgerKind::Postgres => fresh_database().await,
     }
 }
 
