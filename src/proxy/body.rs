@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 /// The body of every answer.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
@@ -33,6 +33,10 @@ pub(super) fn streamed(body: Incoming) -> AnswerBody {
 
 /// Reads a body to its end, at most `bytes_max`.
 pub(super) async fn collect(body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+    // A body that announces its length is not waited for.
+    if usize::try_from(body.size_hint().lower()).map_or(true, |bytes| bytes > bytes_max) {
+        return Err(BodyError::TooLarge);
+    }
     match Limited::new(body, bytes_max).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
