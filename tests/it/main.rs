@@ -11,6 +11,7 @@ mod captures;
 mod charges;
 mod cli;
 mod faults;
+mod forms;
 mod ledger;
 mod policies;
 mod race;
