@@ -3,12 +3,13 @@
 //! share one PostgreSQL. What is counted is the sandbox's books.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use serde_json::json;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::support::fleet::Replica;
+use crate::support::daemon::Daemon;
 use crate::support::http::Client;
 use crate::support::world::try_charge;
 use crate::support::{Charge, LedgerKind, VaultKey, World};
@@ -76,11 +77,19 @@ async fn on_three_processes(policy: &str) {
     spendcap::cli::raise_open_files();
     // The world's own proxy issues the keys and shows the books; the race goes through the processes.
     let world = World::on(LedgerKind::Postgres).await;
+    let folder = tempfile::tempdir().unwrap();
     let mut replicas = Vec::new();
     for _ in 0..REPLICAS {
-        replicas.push(Replica::start(&world.environment).await);
+        let mut command = Command::new("sh");
+        // Many systems give a process room for few open files; each of these needs some hundreds.
+        command.args(["-c", "ulimit -Sn 256 && exec \"$0\" \"$@\""]);
+        command.arg(env!("CARGO_BIN_EXE_spendcap"));
+        replicas.push(Daemon::start_by(command, folder.path(), &world.environment).await);
     }
-    let urls: Vec<String> = replicas.iter().map(|one| one.proxy_url.clone()).collect();
+    let urls: Vec<String> = replicas
+        .iter()
+        .map(|replica| format!("http://{}", replica.proxy))
+        .collect();
     races(&world, &urls, policy).await;
 }
 

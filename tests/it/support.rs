@@ -1,7 +1,6 @@
 //! What the end-to-end tests share: a whole spendcap over real sockets, and clients for it.
 
 pub(crate) mod daemon;
-pub(crate) mod fleet;
 pub(crate) mod hold;
 pub(crate) mod http;
 pub(crate) mod operator;
