@@ -147,5 +147,6 @@ CREATE TABLE control_requests (
     subject     TEXT NOT NULL
 );
 
--- Each process takes blocks of 1024 ids: a value v stands for v to v + 1023.
-CREATE SEQUENCE reservation_id_blocks AS BIGINT INCREMENT BY 1024 START WITH 1;
+-- Reservation ids come in blocks of 1024. A block's number is made of the time in milliseconds and the
+-- low 11 bits of this sequence: no id comes twice even where a failover has set the sequence back.
+CREATE SEQUENCE reservation_id_blocks AS BIGINT CYCLE;

@@ -66,6 +66,7 @@ CREATE TABLE reservations (
     reference            TEXT    NOT NULL,
     slot_claim           BLOB    CHECK (length(slot_claim) = 16),
     intent_claim         BLOB    CHECK (length(intent_claim) = 16),
+    holds_claims         INTEGER NOT NULL CHECK (holds_claims = (state <> 'released')),
     operation            TEXT    NOT NULL,
     currency             TEXT    NOT NULL,
     amount               INTEGER NOT NULL CHECK (amount >= 0),
@@ -87,11 +88,12 @@ CREATE TABLE reservations (
     resolved_at_ms       INTEGER
 ) STRICT;
 
--- A slot and an intent are held by at most one unreleased row.
+-- A slot and an intent are held by at most one unreleased row. A column of its own says whether a row is
+-- that, so that a settle, which changes the state, leaves these indexes alone.
 CREATE UNIQUE INDEX reservations_by_slot ON reservations (slot_claim)
-    WHERE slot_claim IS NOT NULL AND state <> 'released';
+    WHERE slot_claim IS NOT NULL AND holds_claims = 1;
 CREATE UNIQUE INDEX reservations_by_intent ON reservations (intent_claim)
-    WHERE intent_claim IS NOT NULL AND state <> 'released';
+    WHERE intent_claim IS NOT NULL AND holds_claims = 1;
 CREATE INDEX reservations_by_deadline ON reservations (deadline_ms) WHERE state = 'in_flight';
 CREATE INDEX reservations_unresolved ON reservations (state, id) WHERE state IN ('held', 'open');
 CREATE INDEX reservations_by_object ON reservations (object_id, account) WHERE object_id IS NOT NULL;

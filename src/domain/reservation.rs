@@ -176,6 +176,11 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// True where its claims are its own: while it is not released.
+    pub fn holds_claims(&self) -> bool {
+        self.state != State::Released
+    }
+
     /// What a caller is told exists: the object, or the reservation where there is none yet.
     pub fn existing_name(&self) -> String {
         self.object_id

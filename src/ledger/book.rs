@@ -226,6 +226,9 @@ impl Book {
             Some(version) => row.version = version,
         }
         if let Some(old) = self.reservations.get(&row.id).cloned() {
+            if claims(&old) != claims(&row) {
+                self.changes.changed_claims.insert(row.id);
+            }
             self.unindex(&old);
         }
         self.index(&row);
@@ -323,4 +326,9 @@ impl Book {
     fn take_id(&mut self) -> Result<ReservationId, BookError> {
         self.fresh_ids.pop().ok_or(BookError::NoIdLeft)
     }
+}
+
+/// What a row claims, and whether it holds that.
+fn claims(row: &Reservation) -> (Option<Digest16>, Option<Digest16>, bool) {
+    (row.slot_claim, row.intent_claim, row.holds_claims())
 }

@@ -26,6 +26,8 @@ pub struct Changes {
     pub new_reservations: BTreeSet<ReservationId>,
     /// Changed reservations and the version each must still have in the store.
     pub changed_reservations: BTreeMap<ReservationId, i64>,
+    /// Those of them whose claims differ, or are held now and were not, or the reverse.
+    pub changed_claims: BTreeSet<ReservationId>,
     /// New request rows.
     pub new_requests: BTreeSet<Digest16>,
     /// Request rows that point elsewhere now, and the reservation each must still point at.

@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Readers that may work at once.
 const READERS_MAX: u32 = 4;
 
-/// Reservation ids are taken from the sequence in blocks of its increment.
+/// Reservation ids come in blocks of this many.
 const ID_BLOCK: i64 = 1024;
 
 /// The writer's connection.

@@ -42,10 +42,10 @@ const LOAD: &str = concat!(
             WHERE digest IN (SELECT unhex(value) FROM json_each($2))
         UNION ALL
         SELECT id FROM reservations
-            WHERE slot_claim IN (SELECT unhex(value) FROM json_each($4)) AND state <> 'released'
+            WHERE slot_claim IN (SELECT unhex(value) FROM json_each($4)) AND holds_claims = 1
         UNION ALL
         SELECT id FROM reservations
-            WHERE intent_claim IN (SELECT unhex(value) FROM json_each($4)) AND state <> 'released'
+            WHERE intent_claim IN (SELECT unhex(value) FROM json_each($4)) AND holds_claims = 1
         UNION ALL
         SELECT reservations.id FROM json_each($5) AS wanted CROSS JOIN reservations
             ON reservations.account = wanted.value->>0 AND reservations.object_id = wanted.value->>1

@@ -11,26 +11,38 @@ use crate::ledger::book::Book;
 use crate::ledger::store::rows::{request_columns, reservation_columns};
 use crate::ledger::store::{StoreError, missing};
 
+/// What every change of a reservation sets. Claims are set only where they changed: setting a column
+/// rewrites its indexes.
+macro_rules! state_assignments {
+    () => {
+        "version = j.value->>2, amount_reserved = j.value->>3, amount_settled = j.value->>4,
+        state = j.value->>5, object_id = j.value->>6, send_operation = j.value->>7,
+        upstream_key = j.value->>8, fingerprint = unhex(j.value->>9), sends = j.value->>10,
+        unproven = j.value->>11, first_unproven_at_ms = j.value->>12,
+        forward_by_ms = j.value->>13, deadline_ms = j.value->>14,
+        outcome_stored = j.value->>15, resolved_at_ms = j.value->>16"
+    };
+}
+
 /// Changes come before new rows: a row that was released gives its claims to one made in the same batch.
 const CHARGES: &str = concat!(
     "/* sqlite write::charges */
      UPDATE caps SET expected_total = j.value->>2, max_amount = j.value->>3,
         reserved = j.value->>4, settled = j.value->>5
      FROM json_each($1) AS j WHERE vault_key = j.value->>0 AND currency = j.value->>1; ",
-    "UPDATE reservations SET version = j.value->>2, slot_claim = unhex(j.value->>3),
-        intent_claim = unhex(j.value->>4), amount_reserved = j.value->>5,
-        amount_settled = j.value->>6, state = j.value->>7, object_id = j.value->>8,
-        send_operation = j.value->>9, upstream_key = j.value->>10,
-        fingerprint = unhex(j.value->>11), sends = j.value->>12, unproven = j.value->>13,
-        first_unproven_at_ms = j.value->>14, forward_by_ms = j.value->>15,
-        deadline_ms = j.value->>16, outcome_stored = j.value->>17, resolved_at_ms = j.value->>18
-     FROM json_each($3) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
+    "UPDATE reservations SET slot_claim = unhex(j.value->>17), intent_claim = unhex(j.value->>18),
+        holds_claims = j.value->>19, ",
+    state_assignments!(),
+    " FROM json_each($7) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
+    "UPDATE reservations SET ",
+    state_assignments!(),
+    " FROM json_each($3) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
     "INSERT INTO reservations (",
     reservation_columns!(),
-    ") SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
+    ", holds_claims) SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
         unhex(value->>8), unhex(value->>9), value->>10, value->>11, value->>12, value->>13, value->>14,
         value->>15, value->>16, value->>17, value->>18, unhex(value->>19), value->>20, value->>21,
-        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28
+        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28, value->>29
      FROM json_each($2) WHERE true; ",
     "INSERT INTO requests (",
     request_columns!(),
@@ -54,6 +66,7 @@ pub(super) async fn charges(
 ) -> Result<(), StoreError> {
     let changes = book.changes();
     let (mut caps, mut new, mut updated) = (JsonRows::new(), JsonRows::new(), JsonRows::new());
+    let mut claims = JsonRows::new();
     let (mut requests, mut moved, mut flags) = (JsonRows::new(), JsonRows::new(), JsonRows::new());
     for (vault_key, currency) in &changes.changed_caps {
         let cap = book.cap(vault_key, *currency);
@@ -64,7 +77,12 @@ pub(super) async fn charges(
     }
     for (id, version) in &changes.changed_reservations {
         let row = book.reservation(*id).ok_or_else(|| missing(id))?;
-        add_changed(&mut updated, row, *version);
+        if changes.changed_claims.contains(id) {
+            add_changed(&mut claims, row, *version);
+            add_claims(&mut claims, row);
+        } else {
+            add_changed(&mut updated, row, *version);
+        }
     }
     for digest in &changes.new_requests {
         let request = book.request(*digest).ok_or_else(|| missing("a request"))?;
@@ -83,7 +101,7 @@ pub(super) async fn charges(
             .text_or_null(row.customer.as_deref())
             .int(book.now().0);
     }
-    let rows = [&caps, &new, &updated, &requests, &moved, &flags];
+    let rows = [&caps, &new, &updated, &requests, &moved, &flags, &claims];
     let expected: u64 = rows.iter().map(|rows| rows.len()).sum();
     if expected == 0 {
         return Ok(());
@@ -95,6 +113,7 @@ pub(super) async fn charges(
         .bind(requests.into_text())
         .bind(moved.into_text())
         .bind(flags.into_text())
+        .bind(claims.into_text())
         .execute(connection)
         .await
         .map_err(super::write_error)?;
@@ -152,17 +171,22 @@ fn add_new(rows: &mut JsonRows, row: &Reservation) {
         .truth(row.outcome_stored);
     cells
         .int(row.created_at.0)
-        .int_or_null(row.resolved_at.map(|at| at.0));
+        .int_or_null(row.resolved_at.map(|at| at.0))
+        .truth(row.holds_claims());
 }
 
 fn add_changed(rows: &mut JsonRows, row: &Reservation, old_version: i64) {
     let cells = rows.row().int(row.id.0).int(old_version).int(row.version);
-    cells
-        .digest_or_null(row.slot_claim)
-        .digest_or_null(row.intent_claim);
     add_state(cells, row);
     cells.int(row.send.deadline.0).truth(row.outcome_stored);
     cells.int_or_null(row.resolved_at.map(|at| at.0));
+}
+
+fn add_claims(cells: &mut JsonRows, row: &Reservation) {
+    cells
+        .digest_or_null(row.slot_claim)
+        .digest_or_null(row.intent_claim)
+        .truth(row.holds_claims());
 }
 
 /// From `amount_reserved` to `forward_by_ms`.
