@@ -23,9 +23,9 @@ pub(super) async fn identify(request: Request, next: Next) -> Response {
         .map(|actor| actor.0.clone());
     let status = response.status().as_u16();
     if method.is_safe() {
-        tracing::debug!(request.id = id, actor, status, "Admin {method} {path}");
+        tracing::debug!(request_id = id, actor, status, "Admin {method} {path}");
     } else {
-        tracing::info!(request.id = id, actor, status, "Admin {method} {path}");
+        tracing::info!(request_id = id, actor, status, "Admin {method} {path}");
     }
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);

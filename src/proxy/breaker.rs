@@ -66,11 +66,78 @@ impl Breaker {
         loop {
             tokio::time::sleep(self.settings.probe_interval).await;
             if self.upstream.is_healthy().await {
-                self.unknown_in_a_row.store(0, Ordering::Release);
-                self.open.store(false, Ordering::Release);
+                self.half_open();
                 tracing::info!("Stripe answers again: money is accepted");
                 return;
             }
         }
+    }
+
+    /// A read that works does not say that charges do: the next unknown outcome opens it again, and the
+    /// next known one closes it for good. So an outage of charges alone costs one held row a probe.
+    fn half_open(&self) {
+        let one_short = self.settings.unknown_outcomes_max.saturating_sub(1);
+        self.unknown_in_a_row.store(one_short, Ordering::Release);
+        self.open.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::uri::{Authority, Scheme};
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::proxy::{RealKey, UpstreamSettings};
+
+    fn breaker() -> Arc<Breaker> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let upstream = UpstreamSettings {
+            scheme: Scheme::HTTP,
+            authority: Authority::from_static("127.0.0.1:9"),
+            tls,
+            connect_timeout: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
+        };
+        let key = RealKey::new(SecretString::from("sk_test_1"));
+        let settings = BreakerSettings {
+            unknown_outcomes_max: 3,
+            probe_interval: Duration::from_hours(1),
+        };
+        let upstream = Upstream::new(upstream, Clock::system(), key);
+        Arc::new(Breaker::new(settings, Arc::new(upstream)))
+    }
+
+    #[tokio::test]
+    async fn it_opens_at_the_bound_and_only_for_outcomes_in_a_row() {
+        let breaker = breaker();
+        breaker.unknown();
+        breaker.unknown();
+        breaker.known();
+        breaker.unknown();
+        breaker.unknown();
+        assert_eq!(breaker.admit(), Ok(()));
+        breaker.unknown();
+        assert_eq!(breaker.admit(), Err(Refusal::UpstreamUnhealthy));
+    }
+
+    #[tokio::test]
+    async fn after_a_probe_one_more_unknown_outcome_opens_it_again() {
+        let breaker = breaker();
+        (0..3).for_each(|_| breaker.unknown());
+        breaker.half_open();
+        assert_eq!(breaker.admit(), Ok(()));
+        breaker.unknown();
+        assert_eq!(breaker.admit(), Err(Refusal::UpstreamUnhealthy));
+        breaker.half_open();
+        breaker.known();
+        breaker.unknown();
+        assert_eq!(breaker.admit(), Ok(()));
     }
 }
