@@ -7,6 +7,7 @@
 mod create;
 mod existing;
 mod limits;
+mod observed;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,8 @@ use super::refusal::Refusal;
 use super::reservation::{Request, Reservation, Slot, State};
 use super::time::UnixMs;
 use super::vault_key::VaultKey;
+
+use observed::Observed;
 
 /// How long a reservation may wait for its first byte to leave.
 pub const FORWARD_WINDOW_MS: i64 = 30_000;
@@ -205,14 +208,11 @@ pub enum Action {
 
 /// Decides one request.
 pub fn decide(facts: &Facts<'_>, ask: &Ask) -> Decision {
-    let mut observed = Observed {
-        flags: Vec::new(),
-        look: ask.look,
-    };
+    let mut observed = Observed::at(ask.look);
     let action = decide_action(facts, ask, &mut observed).unwrap_or_else(Action::Refuse);
     Decision {
         action,
-        flags: observed.flags,
+        flags: observed.into_flags(),
     }
 }
 
@@ -229,30 +229,6 @@ fn decide_action(facts: &Facts<'_>, ask: &Ask, observed: &mut Observed) -> Resul
     match &ask.target {
         None => create::decide(facts, vault_key, ask, key, observed),
         Some(_) => existing::decide(facts, vault_key, ask, key, observed),
-    }
-}
-
-/// The flags of one decision; after a wait only those on a new reservation are still to be counted.
-struct Observed {
-    flags: Vec<Observation>,
-    look: Look,
-}
-
-impl Observed {
-    fn on(&mut self, reservation: ReservationId, kind: FlagKind) {
-        if self.look == Look::First {
-            self.flags.push(Observation {
-                reservation: Some(reservation),
-                kind,
-            });
-        }
-    }
-
-    fn on_new(&mut self, kind: FlagKind) {
-        self.flags.push(Observation {
-            reservation: None,
-            kind,
-        });
     }
 }
 

@@ -3,6 +3,7 @@
 use super::limits::{self, Limits};
 use super::{Action, Ask, Facts, KeyUse, Observed, join};
 use crate::domain::flag::FlagKind;
+use crate::domain::id::ReservationId;
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::{Reservation, State};
 use crate::domain::vault_key::{OnDuplicate, VaultKey};
@@ -20,6 +21,7 @@ pub(super) fn decide(
             Claims {
                 slot: false,
                 intent: false,
+                met: None,
             }
         }
         Some(_) => match meet_holders(facts, vault_key, ask, &key, observed)? {
@@ -27,7 +29,7 @@ pub(super) fn decide(
             Met::GoOn(claims) => claims,
         },
     };
-    limits::check(
+    let within = limits::check(
         &Limits {
             vault_key,
             cap_key: vault_key,
@@ -35,7 +37,11 @@ pub(super) fn decide(
             additional: ask.money,
         },
         observed,
-    )?;
+    );
+    if let (Err(_), Some(met)) = (&within, claims.met) {
+        observed.move_to(met);
+    }
+    within?;
     let slot_claim = ask.slot().filter(|_| claims.slot).map(|slot| slot.digest());
     let intent_claim = ask.intent_digest().filter(|_| claims.intent);
     Ok(Action::Reserve {
@@ -60,6 +66,8 @@ fn attribute(vault_key: &VaultKey, observed: &mut Observed) -> Result<(), Refusa
 struct Claims {
     slot: bool,
     intent: bool,
+    /// The reservation that makes this one a duplicate.
+    met: Option<ReservationId>,
 }
 
 enum Met {
@@ -83,6 +91,7 @@ fn meet_holders(
         return Ok(Met::GoOn(Claims {
             slot: true,
             intent: true,
+            met: None,
         }));
     };
     // A first one whose outcome is not known yet is waited for or resolved under every policy: before
@@ -100,6 +109,7 @@ fn meet_holders(
         Ok(Met::GoOn(Claims {
             slot,
             intent: same.is_none(),
+            met: Some(any.id),
         }))
     };
     match (vault_key.on_duplicate, same) {

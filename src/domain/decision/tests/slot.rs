@@ -78,6 +78,25 @@ fn another_amount_is_a_charge_of_its_own_unless_rejected() {
     }
 }
 
+/// A duplicate that the cap refuses makes no row; it is recorded on the one it met.
+#[test]
+fn a_duplicate_over_the_cap_is_flagged_on_the_first_one() {
+    let scene = Scene::of(create()).held_by(row(State::Settled));
+    let scene = scene.key(|key| {
+        key.on_duplicate = OnDuplicate::Flag;
+        key.caps[0].settled = minor(1000);
+    });
+    for (look, recorded) in [(Look::First, Some(ROW)), (Look::Again, None)] {
+        let decision = scene.clone().ask(|ask| ask.look = look).decide();
+        assert!(matches!(
+            decision.action,
+            Action::Refuse(Refusal::SpendCapReached(_))
+        ));
+        let [flag] = decision.flags.try_into().unwrap();
+        assert_eq!((flag.kind, flag.reservation), (DUPLICATE, recorded));
+    }
+}
+
 #[test]
 fn a_free_slot_is_taken_although_the_intent_is_held() {
     let flagged = |key: &mut VaultKey| key.on_duplicate = OnDuplicate::Flag;
