@@ -90,7 +90,7 @@ impl Book {
                 let row = self.new_row(ask, id, key, (*slot_claim, *intent_claim));
                 self.put(row)?;
                 self.point(ask, key, id);
-                Ok((Some(id), self.ticket(id, flags)?))
+                Ok((Some(id), self.ticket(ask, id, flags)?))
             }
             Action::SendOn {
                 reservation: id,
@@ -100,7 +100,7 @@ impl Book {
                 let row = self.sent_on(ask, *id, *additional, key)?;
                 self.put(row)?;
                 self.point(ask, key, *id);
-                Ok((Some(*id), self.ticket(*id, flags)?))
+                Ok((Some(*id), self.ticket(ask, *id, flags)?))
             }
             Action::Resend {
                 reservation: id,
@@ -109,7 +109,7 @@ impl Book {
                 let row = self.sent_again(*id)?;
                 self.put(row)?;
                 self.point(ask, key, *id);
-                Ok((Some(*id), self.ticket(*id, flags)?))
+                Ok((Some(*id), self.ticket(ask, *id, flags)?))
             }
             Action::Read {
                 reservation: id,
@@ -154,9 +154,22 @@ impl Book {
             .ok_or_else(|| BookError::Missing(id.to_string()))
     }
 
-    fn ticket(&self, id: ReservationId, flags: Vec<FlagKind>) -> Result<Verdict, BookError> {
+    fn ticket(
+        &self,
+        ask: &Ask,
+        id: ReservationId,
+        flags: Vec<FlagKind>,
+    ) -> Result<Verdict, BookError> {
         let reservation = Box::new(self.row(id)?.clone());
-        let remaining = self.remaining(&reservation.vault_key, reservation.currency);
+        // A re-send may be another key's reservation, which adds nothing to that key's cap and so does not
+        // load it; who asks is then told about its own.
+        let charged = self.vault_keys.contains_key(&reservation.vault_key);
+        let vault_key = if charged {
+            &reservation.vault_key
+        } else {
+            &ask.vault_key
+        };
+        let remaining = self.remaining(vault_key, reservation.currency);
         Ok(Verdict::Send(Ticket {
             reservation,
             flags,
