@@ -3,6 +3,7 @@
 mod caps;
 mod charges;
 mod control;
+mod durability;
 mod faults;
 mod history;
 mod opening;

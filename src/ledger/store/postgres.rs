@@ -17,16 +17,17 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::timeout;
 
 use super::rows::Cells as _;
-use super::{
-    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
-    within_step,
-};
+use super::{READ_WAIT_MAX, ROLLBACK_TIMEOUT, Store, StoreError, control, timed_out, within_step};
 use crate::clock::Clock;
 use crate::domain::id::ReservationId;
 use crate::ledger::book::{Book, Loaded, Wanted};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long a commit may take: less than `statement_timeout`. Where a standby has to confirm, PostgreSQL
+/// answers that limit with a commit that the standby does not have; here it counts as not confirmed.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Readers that may work at once.
 const READERS_MAX: u32 = 4;
@@ -44,7 +45,8 @@ pub(crate) struct PostgresStore {
     ids: Vec<ReservationId>,
 }
 
-/// How every connection is made. The limits bound what a stuck peer or a dead process can hold up.
+/// How every connection is made. The limits bound what a stuck peer or a dead process can hold up; a
+/// confirmed commit is on disk, whatever the database is tuned to.
 pub(crate) fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
     let options = PgConnectOptions::from_str(url)?
         .application_name("spendcap")
@@ -52,6 +54,7 @@ pub(crate) fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
             ("lock_timeout", "5s"),
             ("statement_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "5s"),
+            ("synchronous_commit", "on"),
         ])
         .disable_statement_logging();
     Ok(options)
@@ -161,7 +164,7 @@ impl Store for PostgresStore {
         }
         let connection = self.connected().await?;
         let commit = sqlx::query("/* postgres commit */ COMMIT").execute(connection);
-        let committed = timeout(STEP_TIMEOUT, commit).await;
+        let committed = timeout(COMMIT_TIMEOUT, commit).await;
         let error = match committed {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => error,

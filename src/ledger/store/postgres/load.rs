@@ -87,10 +87,11 @@ pub(super) async fn load(
     wanted: &Wanted,
     offset_ms: i64,
 ) -> Result<Loaded, StoreError> {
-    let begun = sqlx::query("/* postgres load */ BEGIN")
+    // The database's default may be another level, on which a lock does not show what was committed before.
+    sqlx::query("/* postgres load */ BEGIN ISOLATION LEVEL READ COMMITTED")
         .execute(&mut *connection)
-        .await;
-    begun.map_err(StoreError::Unavailable)?;
+        .await
+        .map_err(StoreError::Unavailable)?;
     // Rows of these are only ever added, and a unique index stops a second one.
     let control_records = control_records(connection, wanted).await?;
     if control_records.is_empty() {
