@@ -192,14 +192,12 @@ impl Upstream {
         let request = self.request(Method::POST, &send.path, headers, body)?;
         match tokio::time::timeout(self.timeout, self.exchange(request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(ExchangeError::Request(error)))
-                if error.is_connect() || !guard.may_have_left() =>
-            {
+            Ok(Err(ExchangeError::Request(error))) if guard.close() || error.is_connect() => {
                 Err(UpstreamError::NotSent(Some(error)))
             }
             Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
             Ok(Err(ExchangeError::Body)) => Err(UpstreamError::NoAnswer(None)),
-            Err(_elapsed) if !guard.may_have_left() => Err(UpstreamError::NotSent(None)),
+            Err(_elapsed) if guard.close() => Err(UpstreamError::NotSent(None)),
             Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
         }
     }

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -16,7 +16,14 @@ use thiserror::Error;
 
 use crate::clock::{BootMs, Clock};
 
-/// The time to send was over before the first byte left.
+/// Nothing left yet.
+const WAITING: u8 = 0;
+/// The body was asked for: it may have left.
+const LEFT: u8 = 1;
+/// Given up before anything left: nothing will.
+const CLOSED: u8 = 2;
+
+/// The time to send was over, or the send was given up, before the first byte left.
 #[derive(Debug, Error)]
 #[error("the time to send was over")]
 pub(super) struct TooLate(());
@@ -32,7 +39,7 @@ impl From<Infallible> for TooLate {
 pub(super) struct Guard {
     clock: Clock,
     send_by: BootMs,
-    left: Arc<AtomicBool>,
+    state: Arc<AtomicU8>,
 }
 
 impl Guard {
@@ -40,7 +47,7 @@ impl Guard {
         Self {
             clock,
             send_by,
-            left: Arc::new(AtomicBool::new(false)),
+            state: Arc::new(AtomicU8::new(WAITING)),
         }
     }
 
@@ -48,9 +55,21 @@ impl Guard {
         self.clock.boot() >= self.send_by
     }
 
-    /// False only while it is certain that no byte of the body left.
-    pub(super) fn may_have_left(&self) -> bool {
-        self.left.load(Ordering::Acquire)
+    /// Gives the send up. True where no byte of the body left, and from now on none will: a connection
+    /// that asks for it at this very moment is refused.
+    pub(super) fn close(&self) -> bool {
+        self.become_from_waiting(CLOSED)
+    }
+
+    fn leave(&self) -> bool {
+        self.become_from_waiting(LEFT)
+    }
+
+    fn become_from_waiting(&self, state: u8) -> bool {
+        let changed =
+            self.state
+                .compare_exchange(WAITING, state, Ordering::AcqRel, Ordering::Acquire);
+        changed.is_ok() || changed == Err(state)
     }
 }
 
@@ -65,7 +84,7 @@ impl GuardedBody {
     /// An empty body is never asked for, so it counts as having left with the headers.
     pub(super) fn guarded(bytes: Bytes, guard: Guard) -> Self {
         if bytes.is_empty() {
-            guard.left.store(true, Ordering::Release);
+            guard.leave();
         }
         Self {
             bytes: Some(bytes).filter(|bytes| !bytes.is_empty()),
@@ -93,11 +112,10 @@ impl Body for GuardedBody {
         let Some(bytes) = self.bytes.take() else {
             return Poll::Ready(None);
         };
-        if let Some(guard) = &self.guard {
-            if guard.is_over() {
-                return Poll::Ready(Some(Err(TooLate(()))));
-            }
-            guard.left.store(true, Ordering::Release);
+        if let Some(guard) = &self.guard
+            && (guard.is_over() || !guard.leave())
+        {
+            return Poll::Ready(Some(Err(TooLate(()))));
         }
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
@@ -109,5 +127,49 @@ impl Body for GuardedBody {
     fn size_hint(&self) -> SizeHint {
         let length = self.bytes.as_ref().map_or(0, Bytes::len);
         SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    fn guard() -> Guard {
+        let clock = Clock::system();
+        let send_by = clock.boot().after(Duration::from_secs(30));
+        Guard::new(clock, send_by)
+    }
+
+    #[tokio::test]
+    async fn a_send_that_was_given_up_never_leaves() {
+        let guard = guard();
+        let body = GuardedBody::guarded(Bytes::from_static(b"amount=1"), guard.clone());
+        assert!(guard.close());
+        assert!(body.collect().await.is_err());
+        assert!(guard.close(), "still nothing left");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_asked_for_may_have_left() {
+        let guard = guard();
+        let body = GuardedBody::guarded(Bytes::from_static(b"amount=1"), guard.clone());
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "amount=1");
+        assert!(!guard.close());
+        let empty = self::guard();
+        let _leaves_with_its_headers = GuardedBody::guarded(Bytes::new(), empty.clone());
+        assert!(!empty.close());
+    }
+
+    #[tokio::test]
+    async fn past_its_time_it_stays() {
+        let guard = guard();
+        let body = GuardedBody::guarded(Bytes::from_static(b"amount=1"), guard.clone());
+        guard.clock.advance(Duration::from_secs(31));
+        assert!(body.collect().await.is_err());
+        assert!(guard.close());
     }
 }
