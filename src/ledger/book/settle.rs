@@ -15,6 +15,12 @@ impl Book {
         let Some(row) = self.reservations.get(&carried.id).cloned() else {
             return self.settle_lost(report);
         };
+        if !is_same(&row, carried) {
+            // The row is gone and so was the count of its id: the outcome must not move another's money.
+            let mut report = report.clone();
+            report.reservation.id = self.take_id()?;
+            return self.settle_lost(&report);
+        }
         let world = self.world(&row, &report.outcome);
         let settlement = settle(&row, report, &world);
         let (currency, vault_key) = (row.currency, row.vault_key.clone());
@@ -144,4 +150,14 @@ impl Book {
         }
         Ok(overdue.len())
     }
+}
+
+/// Whether the stored row is the one that was sent, told by what never changes of it. After a restore the
+/// database may hand out an id again that a process still carries.
+fn is_same(row: &Reservation, carried: &Reservation) -> bool {
+    let origin = |row: &Reservation| {
+        let asked = (row.operation, row.amount, row.currency, row.created_at);
+        (row.vault_key.clone(), row.customer.clone(), asked)
+    };
+    origin(row) == origin(carried)
 }

@@ -263,3 +263,22 @@ fn an_observing_key_gets_a_cap_of_nothing_for_a_currency_without_one() {
     );
     assert!(store.has_flag(FlagKind::WouldRefuseCurrency));
 }
+
+#[test]
+fn an_outcome_never_moves_the_row_that_got_its_id_after_a_restore() {
+    for (outcome, moved) in [
+        (settled("ch_1", 100), 100),
+        (Outcome::NotSent, 0),
+        (Outcome::RefusedThisSend, 0),
+        (Outcome::StoredRefusal, 0),
+    ] {
+        let lost = send(&mut store(1000), 100, "a");
+        let mut restored = store(1000);
+        let ask = create("vk_one", "cus_2", 200, given("b"));
+        let other = sent(restored.reserve(&ask)).reservation().clone();
+        assert_eq!(other.id, lost.id);
+        restored.settle(&lost, outcome);
+        assert_eq!(restored.rows[&other.id], other);
+        books(&restored, (200, moved, ACTIVE));
+    }
+}
