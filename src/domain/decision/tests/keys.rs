@@ -90,6 +90,8 @@ fn a_held_row_is_sent_again_for_23_hours_from_its_first_send() {
     let window = 23 * 3_600_000;
     check("young", &held(window - 1), &Expect::Resend, REPEATED);
     check("old", &held(window), &unknown_outcome(true), REPEATED);
+    let back = "the clock went back";
+    check(back, &held(-1), &unknown_outcome(true), REPEATED);
     let mut without_time = held(0);
     let row = &mut without_time.known.as_mut().unwrap().1;
     row.send.first_unproven_at = None;
