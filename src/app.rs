@@ -56,7 +56,7 @@ impl App {
         let (ledger, writer_task) = open_ledger(&config, clock.clone(), true).await?;
         let upstream = tls::upstream(&config.upstream, clock.clone(), &secrets.stripe_key)?;
         let platform = secrets::pin(&ledger, &upstream, &secrets.stripe_key).await?;
-        announce(&config, &platform);
+        announce(&config, platform.as_ref());
         let proxy_listener = bind(config.proxy.listen, "proxy.listen").await?;
         let admin_listener = bind(config.admin.listen, "admin.listen").await?;
         let (proxy_addr, admin_addr) = (proxy_listener.local_addr()?, admin_listener.local_addr()?);
@@ -72,10 +72,9 @@ impl App {
             draining: draining.clone(),
         });
         let (stop_proxy, stop_rest) = (CancellationToken::new(), CancellationToken::new());
-        let patience = config.upstream.timeout.saturating_add(FLUSH);
         let drain = Drain {
             stop: stop_proxy.clone(),
-            patience,
+            patience: config.upstream.timeout.saturating_add(FLUSH),
         };
         let proxy_task = tokio::spawn(proxy::serve(
             Arc::clone(&proxy),
@@ -95,6 +94,7 @@ impl App {
         let admin_task = tokio::spawn(admin::serve(admin_listener, state, admin_stop));
         let reload = secrets::Reload {
             watch,
+            untold: platform.is_none().then_some(secrets.stripe_key),
             tokens,
             proxy: Arc::clone(&proxy),
             ledger: ledger.clone(),
@@ -199,13 +199,13 @@ pub async fn key_owner(config: &Config, key: &StripeKey, clock: Clock) -> anyhow
 }
 
 /// What this process works with, for whoever reads its log first.
-fn announce(config: &Config, platform: &Platform) {
+fn announce(config: &Config, platform: Option<&Platform>) {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         ledger = %config.ledger.url,
         upstream = %config.upstream.base_url,
-        mode = if platform.livemode { "live" } else { "test" },
-        account = platform.account,
+        mode = platform.map(|platform| if platform.livemode { "live" } else { "test" }),
+        account = platform.and_then(|platform| platform.account.as_deref()),
         "Starting"
     );
 }

@@ -24,7 +24,7 @@ mod server;
 mod settle;
 mod upstream;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -33,6 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::domain::idempotency::KeyScope;
+use crate::domain::refusal::Refusal;
 use crate::ledger::Ledger;
 
 pub use breaker::BreakerSettings;
@@ -91,7 +92,7 @@ pub struct Proxy {
     upstream: Arc<Upstream>,
     breaker: Arc<Breaker>,
     keys: KeyCache,
-    platform: Platform,
+    platform: OnceLock<Platform>,
     settings: ProxySettings,
     permits: Arc<Semaphore>,
     tasks: TaskTracker,
@@ -109,8 +110,8 @@ pub struct Parts {
     pub upstream: Upstream,
     /// When money is refused because Stripe does not answer.
     pub breaker: BreakerSettings,
-    /// Whose money it is.
-    pub platform: Platform,
+    /// Whose money it is; `None` while Stripe does not tell, until [`Proxy::confirm`].
+    pub platform: Option<Platform>,
     /// The bounds.
     pub settings: ProxySettings,
     /// Once cancelled, answers ask clients to close their connections.
@@ -127,7 +128,7 @@ impl Proxy {
             clock: parts.clock,
             breaker: Arc::new(Breaker::new(parts.breaker, Arc::clone(&upstream))),
             upstream,
-            platform: parts.platform,
+            platform: parts.platform.map(OnceLock::from).unwrap_or_default(),
             settings: parts.settings,
             permits: Arc::new(Semaphore::new(parts.settings.in_flight_max)),
             tasks: TaskTracker::new(),
@@ -138,6 +139,17 @@ impl Proxy {
     /// Puts another real key in place of the old one, for requests from now on.
     pub fn replace_real_key(&self, key: RealKey) {
         self.upstream.replace_key(key);
+    }
+
+    /// Says whose money the real key moves. Before that nothing goes to Stripe: a key of another account
+    /// would charge anew what this ledger knows as charged.
+    pub fn confirm(&self, platform: Platform) {
+        // A later key is held against the same pin.
+        let _the_first_stays = self.platform.set(platform);
+    }
+
+    fn platform(&self) -> Result<&Platform, Refusal> {
+        self.platform.get().ok_or(Refusal::UpstreamUnhealthy)
     }
 
     /// Waits until every send has its outcome recorded.

@@ -18,11 +18,12 @@ use crate::proxy::{KeyOwner, Platform, Proxy, Upstream};
 const POLL_EVERY: Duration = Duration::from_secs(2);
 
 /// Checks the real key against the account and mode the ledger belongs to; the first key decides.
+/// `None` while Stripe does not tell whose key it is: until then it is nobody's.
 pub(super) async fn pin(
     ledger: &Ledger,
     upstream: &Upstream,
     key: &StripeKey,
-) -> anyhow::Result<Platform> {
+) -> anyhow::Result<Option<Platform>> {
     let account = match upstream.key_owner().await {
         Ok(KeyOwner::Account(account)) => Some(account),
         Ok(KeyOwner::Nobody) => bail!("Stripe does not accept the real key (401)"),
@@ -37,20 +38,23 @@ pub(super) async fn pin(
             tracing::warn!(
                 error = %error,
                 source,
-                "Stripe did not tell whose key this is: only live or test mode is checked"
+                "Stripe did not tell whose key the real key is: it is not used until then"
             );
-            None
+            ledger.pin(None, key.livemode()).await?;
+            return Ok(None);
         }
     };
     let livemode = key.livemode();
     let pinned = ledger.pin(account.as_deref(), livemode).await;
     let account = pinned.context("the real key does not belong to this ledger")?;
-    Ok(Platform { account, livemode })
+    Ok(Some(Platform { account, livemode }))
 }
 
 /// Re-reads the secrets' files while the process runs.
 pub(super) struct Reload {
     pub(super) watch: SecretWatch,
+    /// A real key of which Stripe has not told whose it is: asked again at every look.
+    pub(super) untold: Option<StripeKey>,
     pub(super) tokens: watch::Sender<AdminTokens>,
     pub(super) proxy: Arc<Proxy>,
     pub(super) ledger: Ledger,
@@ -71,25 +75,31 @@ impl Reload {
                 Ok(None) => {}
                 Ok(Some(secrets)) => {
                     self.tokens.send_replace(secrets.admin_tokens);
-                    match self.accept(&secrets.stripe_key).await {
-                        Ok(()) => tracing::info!("The secrets were read again"),
-                        Err(error) => {
-                            tracing::error!(
-                                error = format!("{error:#}"),
-                                "The new real key is refused"
-                            );
-                        }
-                    }
+                    self.untold = Some(secrets.stripe_key);
                 }
                 Err(mistakes) => tracing::error!(%mistakes, "The secrets cannot be read again"),
+            }
+            if let Some(key) = self.untold.take() {
+                match self.accept(&key).await {
+                    Ok(true) => tracing::info!("The real key is in use"),
+                    Ok(false) => self.untold = Some(key),
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        tracing::error!(error, "The real key is refused");
+                    }
+                }
             }
         }
     }
 
-    async fn accept(&self, key: &StripeKey) -> anyhow::Result<()> {
+    /// False while Stripe does not tell whose key it is: the old one, if any, stays in use.
+    async fn accept(&self, key: &StripeKey) -> anyhow::Result<bool> {
         let upstream = tls::upstream(&self.upstream, self.clock.clone(), key)?;
-        pin(&self.ledger, &upstream, key).await?;
+        let Some(platform) = pin(&self.ledger, &upstream, key).await? else {
+            return Ok(false);
+        };
         self.proxy.replace_real_key(tls::real_key(key));
-        Ok(())
+        self.proxy.confirm(platform);
+        Ok(true)
     }
 }

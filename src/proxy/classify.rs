@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::header::HeaderMap;
 use http::request;
 
-use super::Proxy;
 use super::authenticate::Authenticated;
 use super::pipeline::refuse;
+use super::{Platform, Proxy};
 use crate::domain::decision::{Ask, Look, Target};
 use crate::domain::digest::sha256_hex;
 use crate::domain::idempotency::{ClientKey, DerivedKey, Fingerprint};
@@ -69,7 +69,7 @@ pub(super) fn classify(
     let (path, query) = (parts.uri.path(), parts.uri.query());
     let classified = catalog::classify(&parts.method, path, query)?;
     let mut client = headers::read(&parts.headers)?;
-    client.account = proxy.platform.canonical_account(client.account);
+    client.account = proxy.platform()?.canonical_account(client.account);
     let key = authenticated.key();
     if !client.account.is_empty() && !key.accounts.contains(&client.account) {
         return Err(Refusal::AccountNotPermitted);
@@ -153,7 +153,7 @@ pub(super) async fn judge(
     let client_key = request.client.idempotency_key.clone();
     let body = Bytes::from(parameters.canonical_body.clone());
     let ask = ask(
-        proxy,
+        proxy.platform().map_err(refuse)?,
         &authenticated,
         &request.call,
         request.client,
@@ -179,7 +179,7 @@ struct Parameters {
 }
 
 fn ask(
-    proxy: &Proxy,
+    platform: &Platform,
     authenticated: &Authenticated,
     call: &MoneyCall,
     client: RequestHeaders,
@@ -206,21 +206,21 @@ fn ask(
         fingerprint,
         look: Look::First,
     };
-    let scope = proxy.platform.key_scope(&ask.account, &ask.billing_period);
+    let scope = platform.key_scope(&ask.account, &ask.billing_period);
     ask.key = match client.idempotency_key {
         Some(text) => ClientKey::Given {
             digest: scope.given(&text),
             text,
         },
-        None => derive(proxy, &ask, &path, body),
+        None => derive(platform, &ask, &path, body),
     };
     ask
 }
 
 /// The key of a client that sent none (design §3.3). The amount joins it only where the slot is taken
 /// by another amount; without a customer the whole content is the intent.
-fn derive(proxy: &Proxy, ask: &Ask, path: &str, body: &str) -> ClientKey {
-    let scope = proxy.platform.key_scope(&ask.account, &ask.billing_period);
+fn derive(platform: &Platform, ask: &Ask, path: &str, body: &str) -> ClientKey {
+    let scope = platform.key_scope(&ask.account, &ask.billing_period);
     let mut seed = match (&ask.target, &ask.customer) {
         (None, Some(customer)) => customer.clone(),
         (Some(_), _) | (None, None) => format!("POST {path} {}", sha256_hex(body)),

@@ -239,20 +239,22 @@ impl Upstream {
         answer.is_ok_and(|answer| !answer.status.is_server_error())
     }
 
-    /// Whose key the real key is.
+    /// Whose key the real key is; an error while Stripe does not tell.
     pub async fn key_owner(&self) -> Result<KeyOwner, UpstreamError> {
         let answer = self.read_whole("/v1/account", HeaderMap::new()).await?;
-        if answer.status == StatusCode::UNAUTHORIZED {
-            return Ok(KeyOwner::Nobody);
-        }
-        if !answer.status.is_success() {
-            return Ok(KeyOwner::Hidden);
+        match answer.status {
+            StatusCode::UNAUTHORIZED => return Ok(KeyOwner::Nobody),
+            StatusCode::TOO_MANY_REQUESTS => return Err(UpstreamError::NoAnswer(None)),
+            status if status.is_client_error() => return Ok(KeyOwner::Hidden),
+            _ => {}
         }
         let account: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
         let id = account
             .as_ref()
+            .filter(|_| answer.status.is_success())
             .and_then(|account| account.get("id")?.as_str());
-        Ok(id.map_or(KeyOwner::Hidden, |id| KeyOwner::Account(id.to_owned())))
+        let id = id.ok_or(UpstreamError::NoAnswer(None))?;
+        Ok(KeyOwner::Account(id.to_owned()))
     }
 
     async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {

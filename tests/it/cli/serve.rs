@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spendcap::clock::Clock;
 use spendcap::sandbox::cli::SECRET_KEY_DEFAULT;
-use spendcap::sandbox::{Fault, FaultKind, Sandbox, SandboxSettings};
+use spendcap::sandbox::{Fault, FaultKind, Outage, Sandbox, SandboxSettings};
 
 use crate::support::Charge;
 use crate::support::http::Client;
@@ -170,4 +170,43 @@ fn a_key_that_stripe_does_not_accept_does_not_start() {
         last.ends_with("Stripe does not accept the real key (401)"),
         "{told:?}"
     );
+}
+
+/// A key of another account would charge anew what this ledger knows as charged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_money_moves_before_stripe_has_told_whose_the_real_key_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
+    let mut secret = String::new();
+    for (account_id, told, status) in [
+        ("acct_one", "The real key is in use", 200),
+        ("acct_other", "The real key is refused", 503),
+    ] {
+        let sandbox = Sandbox::start(SandboxSettings {
+            account_id: account_id.to_owned(),
+            ..SandboxSettings::default()
+        })
+        .unwrap();
+        sandbox.set_outage(Outage::Status503);
+        let mut server = Server::start(&sandbox, folder.path());
+        let serving = server.line("Serving");
+        let url = |name: &str| format!("http://{}", serving[name].as_str().unwrap());
+        if secret.is_empty() {
+            let operator = Operator {
+                client: client.clone(),
+                admin_url: url("admin"),
+                clock: Clock::system(),
+            };
+            secret = operator.issue(20_000, json!({})).await.secret;
+        }
+        let proxy_url = url("proxy");
+        let charge = || try_charge(&client, &proxy_url, &secret, Charge::default());
+        let early = charge().await.unwrap().expect(503);
+        assert_eq!(early.code(), "upstream_unhealthy");
+        sandbox.set_outage(Outage::Off);
+        server.line(told);
+        charge().await.unwrap().expect(status);
+        assert_eq!(sandbox.charges().len(), usize::from(status == 200));
+        assert_eq!(server.terminate(), Some(0));
+    }
 }

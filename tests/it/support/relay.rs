@@ -97,6 +97,17 @@ impl Relay {
         &self.trap
     }
 
+    /// Resets every connection and stops to listen; the port stays taken.
+    pub(crate) async fn close(mut self) -> ClosedPort {
+        self.cut();
+        self.accepting.abort();
+        let _aborted = (&mut self.accepting).await;
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(self.address).unwrap();
+        ClosedPort(socket)
+    }
+
     /// Resets every connection, now and from now on.
     pub(crate) fn cut(&self) {
         self.change(|now| now.mode = Mode::Cut);
