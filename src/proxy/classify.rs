@@ -74,7 +74,13 @@ pub(super) fn classify(
     if !client.account.is_empty() && !key.accounts.contains(&client.account) {
         return Err(Refusal::AccountNotPermitted);
     }
-    let upstream_headers = headers::to_upstream(&parts.headers);
+    let mut upstream_headers = headers::to_upstream(&parts.headers);
+    if client.account.is_empty() {
+        // Named or not, it is the platform's own: a repeat that names it otherwise than the first send
+        // must be the same request to Stripe.
+        upstream_headers.remove(&headers::STRIPE_ACCOUNT);
+        upstream_headers.remove(&headers::STRIPE_CONTEXT);
+    }
     match classified {
         Classified::Read { permission } => {
             permit(authenticated, permission)?;

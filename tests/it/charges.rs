@@ -104,3 +104,34 @@ async fn a_permitted_read_passes_and_another_is_403() {
         assert_eq!(refused.code(), "operation_not_permitted");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_platform_named_or_not_is_one_account_to_stripe() {
+    let world = World::on(LedgerKind::Sqlite).await;
+    let key = world.issue(100_000, json!({})).await;
+    let fault = Fault::new(FaultKind::CommitThenFin).method("POST").once();
+    world.sandbox.add_fault(fault);
+    let charge = Charge {
+        idempotency_key: Some("k"),
+        ..Charge::default()
+    };
+    world.charge(&key, charge.clone()).await.expect(504);
+    let named = Charge {
+        headers: vec![
+            ("stripe-account", "acct_1SpendcapSandbox"),
+            ("stripe-context", "acct_1SpendcapSandbox"),
+        ],
+        ..charge
+    };
+    world.charge(&key, named).await.expect(200);
+    // Stripe keeps keys by account: under another name the second send would be another request.
+    let sends = world.sandbox.requests();
+    let sends: Vec<_> = sends.iter().filter(|seen| seen.method == "POST").collect();
+    assert_eq!(sends.len(), 2);
+    for send in sends {
+        assert_eq!(send.header("stripe-account"), None);
+        assert_eq!(send.header("stripe-context"), None);
+    }
+    assert_eq!(world.made().len(), 1);
+    world.assert_balanced(&key).await;
+}
