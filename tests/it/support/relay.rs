@@ -45,8 +45,14 @@ pub(crate) struct ClosedPort(TcpSocket);
 
 impl ClosedPort {
     pub(crate) fn take() -> Self {
+        Self::take_at((Ipv4Addr::LOCALHOST, 0).into())
+    }
+
+    fn take_at(address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
-        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        // Connections that were accepted here may still be about to end when it is taken again.
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(address).unwrap();
         Self(socket)
     }
 
@@ -102,10 +108,7 @@ impl Relay {
         self.cut();
         self.accepting.abort();
         let _aborted = (&mut self.accepting).await;
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(self.address).unwrap();
-        ClosedPort(socket)
+        ClosedPort::take_at(self.address)
     }
 
     /// Resets every connection, now and from now on.
