@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::domain::cap::Headroom;
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::refusal::BadParameter;
+use crate::domain::secret::masked;
 use crate::domain::time::UnixMs;
 
 const INVALID_INTEGER: &str = "parameter_invalid_integer";
@@ -85,6 +86,7 @@ pub(super) fn body(message: String) -> BadParameter {
 
 /// `text` as an error may repeat it: short, and without control characters.
 pub(super) fn echo(text: &str) -> String {
+    let text = masked(text);
     let mut shown: String = text
         .chars()
         .take(ECHO_CHARS_MAX)
