@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -19,6 +19,8 @@ pub(crate) struct Daemon {
     child: Owned,
     pub(crate) proxy: SocketAddr,
     pub(crate) admin: SocketAddr,
+    output: Output,
+    readers: [thread::JoinHandle<()>; 2],
 }
 
 /// A process that is killed when it is dropped.
@@ -45,7 +47,13 @@ impl Output {
         String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 
-    fn collect(&self, mut from: impl Read + Send + 'static) {
+    /// Waits until it has said `what` so many times.
+    pub(crate) async fn until_said(&self, what: &str, times: usize) {
+        self.until(|text| (text.matches(what).count() >= times).then_some(()))
+            .await;
+    }
+
+    fn collect(&self, mut from: impl Read + Send + 'static) -> thread::JoinHandle<()> {
         let output = self.clone();
         thread::spawn(move || {
             let mut chunk = [0; 8192];
@@ -57,7 +65,7 @@ impl Output {
                     .extend_from_slice(&chunk[..length]);
                 output.grown.send_replace(());
             }
-        });
+        })
     }
 
     /// Waits until `found` finds what it looks for.
@@ -100,8 +108,10 @@ impl Daemon {
             bytes: Arc::default(),
             grown: watch::Sender::new(()),
         };
-        output.collect(child.0.stdout.take().unwrap());
-        output.collect(child.0.stderr.take().unwrap());
+        let readers = [
+            output.collect(child.0.stdout.take().unwrap()),
+            output.collect(child.0.stderr.take().unwrap()),
+        ];
         let serving = tokio::time::timeout(START_TIMEOUT, output.until(addresses)).await;
         let Ok((proxy, admin)) = serving else {
             panic!("spendcap does not serve: {}", output.text());
@@ -110,7 +120,13 @@ impl Daemon {
             child,
             proxy,
             admin,
+            output,
+            readers,
         }
+    }
+
+    pub(crate) fn output(&self) -> &Output {
+        &self.output
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -121,6 +137,24 @@ impl Daemon {
     pub(crate) fn kill(&mut self) {
         self.child.0.kill().unwrap();
         self.child.0.wait().unwrap();
+    }
+
+    /// SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let kill = format!("kill -TERM {}", self.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end; returns how that was and all it has said.
+    pub(crate) async fn ended(&mut self) -> (ExitStatus, String) {
+        loop {
+            let read = self.readers.iter().all(thread::JoinHandle::is_finished);
+            if let Some(status) = self.child.0.try_wait().unwrap().filter(|_| read) {
+                return (status, self.output.text());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }
 

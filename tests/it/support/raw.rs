@@ -60,6 +60,11 @@ impl RawClient {
         let _ended = tokio::time::timeout(PATIENCE, read).await.unwrap();
         String::from_utf8(seen).unwrap()
     }
+
+    /// Ends the connection by RST.
+    pub(crate) fn reset(self) {
+        self.0.set_zero_linger().unwrap();
+    }
 }
 
 /// Sends one whole request, which must ask for `Connection: close`, and returns the answer's status and

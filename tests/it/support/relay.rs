@@ -126,6 +126,11 @@ impl Relay {
         self.change(|now| now.mode = Mode::Pass);
     }
 
+    /// Another party from now on.
+    pub(crate) fn retarget(&self, target: SocketAddr) {
+        self.change(|now| now.target = target);
+    }
+
     fn change(&self, edit: impl FnOnce(&mut Now)) {
         self.now.send_modify(|now| {
             edit(now);
