@@ -1,7 +1,8 @@
 //! The two clocks: the time of day, and the time since boot that no suspension stops.
 //!
 //! Time enters the crate here and nowhere else. The ledger decides by the store's clock: SQLite's is
-//! [`Clock::now`], PostgreSQL's is the database's `now()` plus [`Clock::offset_ms`].
+//! [`Clock::now`], PostgreSQL's is the database's `clock_timestamp()` plus
+//! [`Clock::offset_ms`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

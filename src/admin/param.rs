@@ -20,7 +20,7 @@ const UNKNOWN: &str = "parameter_unknown";
 const EXCLUSIVE: &str = "parameters_exclusive";
 const INVALID_BODY: &str = "body_invalid";
 
-/// A name for a period or a namespace: both stand in ids, headers and metrics labels.
+/// A name for a period or a namespace: both stand in derived keys, paths and log lines.
 const LABEL_CHARS_MAX: usize = 64;
 /// Long enough for a sentence and a ticket, short enough for a table of the audit log.
 const REASON_CHARS_MAX: usize = 500;

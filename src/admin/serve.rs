@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::{AdminState, router};
 
-/// Operators, a Prometheus and some probes; more wait to be accepted.
+/// Operators and some probes; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 256;
 
 /// Until a connection has sent the head of its next request; then it is closed.

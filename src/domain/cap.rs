@@ -20,7 +20,7 @@ pub struct HeadroomError(());
 const MILLION: u32 = 1_000_000;
 
 impl Headroom {
-    /// The seed's ten percent.
+    /// Ten percent, for what the forecast missed.
     pub const DEFAULT: Self = Self {
         millionths: 1_100_000,
     };

@@ -9,11 +9,11 @@ pub enum FlagKind {
     IdempotencyKeyReused,
     /// The customer is billed already in this period.
     DuplicateCustomerPeriod,
-    /// The object was already captured.
+    /// An operation came to an object that is captured already, or has another one under way.
     DuplicateOperation,
     /// A create named no customer.
     Unattributed,
-    /// Stripe replayed an object that another reservation owns.
+    /// Stripe answered with an object that another reservation owns.
     ForeignReplay,
     /// One intent turned out to have two objects.
     DoubleCharge,

@@ -15,7 +15,7 @@ impl MoneyOperation {
     /// Every one, in the order of their names.
     pub const ALL: [Self; 2] = [Self::ChargesCapture, Self::ChargesCreate];
 
-    /// The name in the ledger, the admin API and metrics.
+    /// The name in the ledger and the admin API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ChargesCreate => "charges.create",

@@ -20,7 +20,8 @@ pub enum State {
     Settled,
     /// It did not.
     Released,
-    /// Given up by the operator's rule: frees headroom, keeps the slot.
+    /// Given up: frees headroom, keeps the slot. Nothing gives a row up yet; a ledger that has such rows
+    /// is understood.
     WrittenOff,
 }
 
@@ -35,7 +36,7 @@ impl State {
         Self::WrittenOff,
     ];
 
-    /// The name in the ledger, the admin API and metrics.
+    /// The name in the ledger and the admin API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InFlight => "in_flight",
@@ -80,7 +81,7 @@ impl Slot {
     }
 
     /// Names the intent within the slot: same operation, amount and currency. A second amount in
-    /// one slot is a lawful charge of its own, and its repeats must find it (ADR 2).
+    /// one slot is a lawful charge of its own, and its repeats must find it (ADR 1).
     pub fn intent_digest(
         &self,
         operation: MoneyOperation,

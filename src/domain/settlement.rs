@@ -28,7 +28,7 @@ pub struct Report {
 pub struct World {
     /// The store's clock.
     pub now: UnixMs,
-    /// The unreleased reservation that owns the object the outcome names.
+    /// The unreleased reservation of the same operation that owns the object the outcome names.
     pub object_owner: Option<ReservationId>,
     /// Another unreleased row holds this row's slot.
     pub slot_taken: bool,
@@ -134,7 +134,7 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
     }
 }
 
-/// An operator, or the object itself, says what became of a row that was held or open.
+/// An operator says that the money of a row did not move, and will not.
 pub fn give_back(row: &Reservation, now: UnixMs) -> Reservation {
     // An answer that Stripe stored stays stored: the same key would only replay it.
     released(row, row.outcome_stored, now)

@@ -49,7 +49,7 @@ pub struct Ready {
     pub schema_version: i64,
 }
 
-/// A settle that is on its way: the writer keeps it until it holds.
+/// A settle that is on its way: the writer keeps it until it is stored.
 #[derive(Debug)]
 pub struct SettleTicket(oneshot::Receiver<Result<Answer, LedgerError>>);
 
@@ -86,7 +86,7 @@ impl Ledger {
         }
     }
 
-    /// Queues what an answer proved. It is retried until it holds, so only the queue can be waited for.
+    /// Queues what an answer proved. It is retried until it is stored, so only the queue can be waited for.
     pub async fn settle(&self, report: Report) -> SettleTicket {
         let (answer, stored) = oneshot::channel();
         let command = Command {

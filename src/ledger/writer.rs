@@ -41,7 +41,7 @@ pub(super) struct Writer<S> {
     store: S,
     times: SendTimes,
     commands: mpsc::Receiver<Command>,
-    /// Settles that must hold but could not be stored yet. Bounded by what is in flight.
+    /// Settles that must be stored and could not be yet. Bounded by what is in flight.
     backlog: Vec<Command>,
     wakers: Wakers,
 }
@@ -180,7 +180,7 @@ impl<S: Store> Writer<S> {
         self.wakers.prune();
     }
 
-    /// Nothing of the batch is stored. Settles stay until they hold; everything else is refused.
+    /// Nothing of the batch is stored. Settles stay until they are; everything else is refused.
     fn fail(&mut self, batch: Vec<Command>, error: &StoreError) {
         let source = std::error::Error::source(error).map(ToString::to_string);
         tracing::error!(error = %error, source, commands = batch.len(), "The ledger was not written");

@@ -27,7 +27,7 @@ pub struct RefusalAnswer {
     pub status: StatusCode,
     /// `error.type`.
     pub error_type: &'static str,
-    /// `error.code`; also the label in metrics.
+    /// `error.code`; also in the log line of the request.
     pub code: Option<&'static str>,
     /// `error.param`.
     pub param: Option<String>,

@@ -78,7 +78,7 @@ pub(super) fn say(text: &str) {
     println!("{text}");
 }
 
-/// The table, counted from the sandbox's own ledger.
+/// The table, counted from the sandbox's own books.
 pub(super) fn table(rows: &[Row]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);

@@ -9,7 +9,7 @@ use crate::config::reader::Reader;
 /// The admin API's listener and its tokens.
 #[derive(Clone, Debug)]
 pub struct AdminConfig {
-    /// Where operators and Prometheus connect; loopback by default.
+    /// Where operators and probes connect; loopback by default.
     pub listen: SocketAddr,
     /// A file of `name:role:sha256`, one token a line.
     pub tokens_file: Option<PathBuf>,

@@ -7,7 +7,7 @@ use crate::domain::money::Money;
 use crate::domain::refusal::{CapReached, Refusal};
 use crate::domain::vault_key::VaultKey;
 
-/// What is held against what.
+/// What is asked, and whose limits it meets.
 pub(super) struct Limits<'a> {
     /// Who asks: its largest single charge applies.
     pub(super) vault_key: &'a VaultKey,
