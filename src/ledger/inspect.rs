@@ -16,7 +16,7 @@ const MODE: &str = "/* inspect */ SELECT value FROM meta WHERE name = 'mode'";
 const ACCOUNT: &str = "/* inspect */ SELECT value FROM meta WHERE name = 'account'";
 
 /// Each query finds a row where the weakness is there.
-const WEAKNESSES: [(Weakness, &str); 4] = [
+const WEAKNESSES: [(Weakness, &str); 3] = [
     (
         Weakness::ReadOnly,
         "/* inspect */ SELECT 'x' WHERE pg_is_in_recovery()",
@@ -24,10 +24,6 @@ const WEAKNESSES: [(Weakness, &str); 4] = [
     (
         Weakness::NoFsync,
         "/* inspect */ SELECT 'x' WHERE current_setting('fsync') = 'off'",
-    ),
-    (
-        Weakness::CommitsNotDurable,
-        "/* inspect */ SELECT 'x' WHERE current_setting('synchronous_commit') IN ('off', 'local')",
     ),
     (
         Weakness::NoStandby,
@@ -57,8 +53,6 @@ pub enum Weakness {
     ReadOnly,
     /// Writes are not flushed.
     NoFsync,
-    /// A commit is confirmed before it is durable.
-    CommitsNotDurable,
     /// A commit is on one machine only.
     NoStandby,
 }
@@ -69,9 +63,6 @@ impl Weakness {
         match self {
             Self::ReadOnly => "the database is a standby and takes no writes",
             Self::NoFsync => "fsync is off: a crash of the machine loses reservations",
-            Self::CommitsNotDurable => {
-                "synchronous_commit is off or local: a crash or a failover loses reservations"
-            }
             Self::NoStandby => {
                 "no synchronous standby: losing this server loses its last reservations"
             }
