@@ -90,7 +90,7 @@ pub enum Refusal {
     LedgerUnavailable,
     /// Too much is queued.
     Overloaded,
-    /// The breaker is open.
+    /// The breaker is open, or Stripe has not told yet whose the real key is.
     UpstreamUnhealthy,
     /// No connection to Stripe could be opened; nothing was sent.
     UpstreamUnreachable,

@@ -89,8 +89,8 @@ const fn fixed(refusal: &Refusal) -> &'static str {
              again later, and slower."
         }
         Refusal::UpstreamUnhealthy => {
-            "Stripe's recent answers left too many outcomes unknown, so no money is moved for now \
-             and nothing was sent. Send the same request again later."
+            "Stripe's recent answers left too many outcomes unknown, or do not tell whose the real key \
+             is, so no money is moved for now and nothing was sent. Send the same request again later."
         }
         Refusal::UpstreamUnreachable => {
             "No connection to Stripe could be opened, so nothing was sent. Send the same request \
