@@ -135,7 +135,7 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
 }
 
 /// An operator says that the money of a row did not move, and will not.
-pub fn give_back(row: &Reservation, now: UnixMs) -> Reservation {
+pub fn release(row: &Reservation, now: UnixMs) -> Reservation {
     // An answer that Stripe stored stays stored: the same key would only replay it.
     released(row, row.outcome_stored, now)
 }

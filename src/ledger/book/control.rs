@@ -8,7 +8,7 @@ use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::outcome::Outcome;
 use crate::domain::reservation::State;
-use crate::domain::settlement::{Report, give_back};
+use crate::domain::settlement::{Report, release};
 use crate::domain::vault_key::{KeyStatus, VaultKey};
 use crate::ledger::command::{
     Control, ControlDone, ControlError, ControlRequest, Resolution, Subject,
@@ -239,7 +239,7 @@ impl Book {
                     outcome,
                 })?;
             }
-            Resolution::Released => self.put(give_back(&row, self.now))?,
+            Resolution::Released => self.put(release(&row, self.now))?,
         }
         let resolved = self.reservations.get(&id).cloned();
         let resolved = resolved.ok_or_else(|| BookError::Missing(id.to_string()))?;

@@ -106,7 +106,7 @@ impl Book {
                 reservation: id,
                 key,
             } => {
-                let row = self.sent_again(*id)?;
+                let row = self.resent(*id)?;
                 self.put(row)?;
                 self.point(ask, key, *id);
                 Ok((Some(*id), self.ticket(ask, *id, flags)?))
@@ -246,7 +246,7 @@ impl Book {
     }
 
     /// The same send once more: a transition of its own, with a new deadline and the old first time.
-    fn sent_again(&self, id: ReservationId) -> Result<Reservation, BookError> {
+    fn resent(&self, id: ReservationId) -> Result<Reservation, BookError> {
         let mut row = self.row(id)?.clone();
         row.state = State::InFlight;
         row.send.sends = row.send.sends.saturating_add(1);

@@ -133,7 +133,7 @@ fn what_an_operator_gives_back_keeps_its_stored_answer() {
     for stored in [true, false] {
         let mut open = row(State::Open, Some("ch_1"));
         open.outcome_stored = stored;
-        let after = give_back(&open, NOW);
+        let after = release(&open, NOW);
         assert_eq!(
             (after.state, after.outcome_stored),
             (State::Released, stored)
