@@ -25,7 +25,7 @@ pub struct Report {
 
 /// What else the ledger knows that bears on an outcome.
 #[derive(Clone, Copy, Debug)]
-pub struct World {
+pub struct Facts {
     /// The store's clock.
     pub now: UnixMs,
     /// The unreleased reservation of the same operation that owns the object the outcome names.
@@ -82,7 +82,7 @@ impl Settlement {
 }
 
 /// Applies `report` to the row as the ledger has it. A row that already says so comes back unchanged.
-pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
+pub fn settle(row: &Reservation, report: &Report, facts: &Facts) -> Settlement {
     let sent = &report.reservation.send;
     let this_send = sent.sends == row.send.sends;
     let same_key = sent.upstream_key == row.send.upstream_key;
@@ -92,19 +92,19 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
             Settlement::of(with_state(row, State::Held))
         }
         Outcome::NotSent | Outcome::RefusedThisSend if this_send && pending => {
-            Settlement::of(refused_this_send(row, world.now))
+            Settlement::of(refused_this_send(row, facts.now))
         }
         // On an object that exists no refusal speaks of earlier calls (contract §1.8).
         Outcome::StoredRefusal if row.object_id.is_some() && this_send && pending => {
-            Settlement::of(refused_this_send(row, world.now))
+            Settlement::of(refused_this_send(row, facts.now))
         }
         Outcome::StoredRefusal if row.object_id.is_none() && same_key && pending => {
-            Settlement::of(released(row, true, world.now))
+            Settlement::of(released(row, true, facts.now))
         }
         Outcome::Unknown | Outcome::NotSent | Outcome::RefusedThisSend | Outcome::StoredRefusal => {
             Settlement::of(row.clone())
         }
-        Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, world.now)),
+        Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, facts.now)),
         Outcome::Settled {
             object_id, amount, ..
         } => {
@@ -113,7 +113,7 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
                 settled: Some(*amount),
                 reserved: AmountMinor::ZERO,
             };
-            exists(row, this_send, &object, world)
+            exists(row, this_send, &object, facts)
         }
         Outcome::Open {
             object_id, ceiling, ..
@@ -129,7 +129,7 @@ pub fn settle(row: &Reservation, report: &Report, world: &World) -> Settlement {
                 settled: None,
                 reserved,
             };
-            exists(row, this_send, &object, world)
+            exists(row, this_send, &object, facts)
         }
     }
 }
@@ -204,10 +204,10 @@ struct Object<'a> {
 }
 
 /// An object exists at Stripe: the strongest proof there is.
-fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World) -> Settlement {
-    let foreign = world.object_owner.is_some_and(|owner| owner != row.id);
+fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, facts: &Facts) -> Settlement {
+    let foreign = facts.object_owner.is_some_and(|owner| owner != row.id);
     if foreign && row.object_id.is_none() {
-        return foreign_replay(row, world.now);
+        return foreign_replay(row, facts.now);
     }
     if row
         .object_id
@@ -237,11 +237,11 @@ fn exists(row: &Reservation, this_send: bool, object: &Object<'_>, world: &World
         (State::Settled, Some(amount)) if amount <= row.amount_settled => {
             Settlement::of(row.clone())
         }
-        (State::Released | State::WrittenOff, _) => late(row, object, world),
+        (State::Released | State::WrittenOff, _) => late(row, object, facts),
         (State::InFlight | State::Open | State::Held | State::Settled, _) => {
             let total = object.settled.unwrap_or(object.reserved);
             let excess = total > row.amount_reserved.saturating_add(row.amount_settled);
-            let settlement = Settlement::of(record(row, object, world.now));
+            let settlement = Settlement::of(record(row, object, facts.now));
             if excess {
                 settlement
                     .flagged(FlagKind::SettledAboveReserved)
@@ -265,10 +265,10 @@ fn foreign_replay(row: &Reservation, now: UnixMs) -> Settlement {
 
 /// Money moved after the reservation was given back: recorded all the same. The book stops the key
 /// where that passes the cap.
-fn late(row: &Reservation, object: &Object<'_>, world: &World) -> Settlement {
-    let mut row = record(row, object, world.now);
-    row.slot_claim = row.slot_claim.filter(|_| !world.slot_taken);
-    row.intent_claim = row.intent_claim.filter(|_| !world.intent_taken);
+fn late(row: &Reservation, object: &Object<'_>, facts: &Facts) -> Settlement {
+    let mut row = record(row, object, facts.now);
+    row.slot_claim = row.slot_claim.filter(|_| !facts.slot_taken);
+    row.intent_claim = row.intent_claim.filter(|_| !facts.intent_taken);
     Settlement::of(row).flagged(FlagKind::LateSettlement)
 }
 

@@ -19,7 +19,8 @@ const MIGRATIONS: [(i64, &str, &str, &str); 1] = [(
 /// The schema this binary was written for.
 pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
-const MIN_BINARY: &str = "/* schema::check_binary */ SELECT value FROM meta WHERE name = 'min_binary'";
+const MIN_BINARY: &str =
+    "/* schema::check_binary */ SELECT value FROM meta WHERE name = 'min_binary'";
 
 pub(super) const APPLIED: &str = "/* schema::applied */
     SELECT CAST(COALESCE(MAX(version), 0) AS TEXT) FROM _sqlx_migrations WHERE success";

@@ -105,16 +105,16 @@ fn dead(object_id: &str) -> Outcome {
     }
 }
 
-const WORLD: World = World {
+const FACTS: Facts = Facts {
     now: NOW,
     object_owner: None,
     slot_taken: false,
     intent_taken: false,
 };
 
-const FOREIGN: World = World {
+const FOREIGN: Facts = Facts {
     object_owner: Some(OTHER_ROW),
-    ..WORLD
+    ..FACTS
 };
 
 fn by(reservation: Reservation, outcome: &Outcome) -> Report {
@@ -142,20 +142,20 @@ fn check(
     name: &str,
     row: &Reservation,
     report: &Report,
-    world: &World,
+    facts: &Facts,
     (state, reserved, total): (State, i64, i64),
     flags: &[FlagKind],
 ) -> Settlement {
-    let settlement = settle(row, report, world);
+    let settlement = settle(row, report, facts);
     let after = &settlement.row;
     let amounts = (after.amount_reserved.get(), after.amount_settled.get());
     assert_eq!((after.state, amounts), (state, (reserved, total)), "{name}");
     assert_eq!(settlement.flags, flags, "{name}");
-    let known_now = World {
-        object_owner: world
+    let known_now = Facts {
+        object_owner: facts
             .object_owner
             .or_else(|| after.object_id.as_ref().map(|_| ROW)),
-        ..*world
+        ..*facts
     };
     if settlement.double_charge.is_none() {
         let twice = settle(after, report, &known_now);
@@ -167,7 +167,7 @@ fn check(
 
 #[track_caller]
 fn unchanged(name: &str, row: &Reservation, report: &Report) {
-    let settlement = settle(row, report, &WORLD);
+    let settlement = settle(row, report, &FACTS);
     assert_eq!(&settlement.row, row, "{name}");
     let quiet = settlement.flags.is_empty() && !settlement.stop_key;
     assert!(quiet && settlement.double_charge.is_none(), "{name}");

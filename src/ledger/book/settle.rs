@@ -6,7 +6,7 @@ use crate::domain::id::{ReservationId, VaultKeyId};
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::outcome::Outcome;
 use crate::domain::reservation::{Reservation, State};
-use crate::domain::settlement::{DoubleCharge, Report, World, settle};
+use crate::domain::settlement::{DoubleCharge, Facts, Report, settle};
 use crate::ledger::command::Settled;
 
 impl Book {
@@ -21,8 +21,8 @@ impl Book {
             report.reservation.id = self.take_id()?;
             return self.settle_lost(&report);
         }
-        let world = self.world(&row, &report.outcome);
-        let settlement = settle(&row, report, &world);
+        let facts = self.settle_facts(&row, &report.outcome);
+        let settlement = settle(&row, report, &facts);
         let (currency, vault_key) = (row.currency, row.vault_key.clone());
         let came_back = !row.state.is_reserved()
             && row.state != State::Settled
@@ -47,7 +47,7 @@ impl Book {
         })
     }
 
-    fn world(&self, row: &Reservation, outcome: &Outcome) -> World {
+    fn settle_facts(&self, row: &Reservation, outcome: &Outcome) -> Facts {
         let taken = |claim| self.holder(claim).is_some_and(|holder| holder.id != row.id);
         let owner = outcome
             .object_id()
@@ -55,7 +55,7 @@ impl Book {
             // A capture that adopted the object holds no slot: who made it is yet to be told, so it counts
             // at both.
             .filter(|owner| owner.state != State::Released && owner.operation == row.operation);
-        World {
+        Facts {
             now: self.now,
             object_owner: owner.map(|owner| owner.id),
             slot_taken: taken(row.slot_claim),
@@ -85,9 +85,9 @@ impl Book {
             Outcome::Dead { .. } => return Ok(nothing),
             _ => {}
         }
-        let world = self.world(&row, &report.outcome);
-        row.slot_claim = row.slot_claim.filter(|_| !world.slot_taken);
-        row.intent_claim = row.intent_claim.filter(|_| !world.intent_taken);
+        let facts = self.settle_facts(&row, &report.outcome);
+        row.slot_claim = row.slot_claim.filter(|_| !facts.slot_taken);
+        row.intent_claim = row.intent_claim.filter(|_| !facts.intent_taken);
         if !self.vault_keys.contains_key(&row.vault_key) {
             return Err(BookError::UnknownVaultKey(row.vault_key));
         }

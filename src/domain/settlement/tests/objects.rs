@@ -17,7 +17,7 @@ fn money_that_moved_is_recorded_in_every_state() {
         let row = row(state, object_of(state));
         for report in [current(&row, &moved), older(&row, &moved)] {
             let total = (State::Settled, 0, 100);
-            let settlement = check(state.as_str(), &row, &report, &WORLD, total, flags);
+            let settlement = check(state.as_str(), &row, &report, &FACTS, total, flags);
             assert!(
                 !settlement.stop_key,
                 "the book stops it where the cap is passed"
@@ -31,7 +31,7 @@ fn money_that_moved_is_recorded_in_every_state() {
         "less frees the rest",
         &row,
         &current(&row, &settled("ch_1", 60)),
-        &WORLD,
+        &FACTS,
         less,
         &[],
     );
@@ -54,7 +54,7 @@ fn an_object_that_is_open_stays_reserved() {
                 state.as_str(),
                 &row,
                 &report,
-                &WORLD,
+                &FACTS,
                 (State::Open, 100, 0),
                 flags,
             );
@@ -79,7 +79,7 @@ fn an_older_answer_does_not_end_a_later_operation() {
             "what it may yet take stays reserved",
             &row,
             &report,
-            &WORLD,
+            &FACTS,
             still_open,
             &[],
         );
@@ -88,7 +88,7 @@ fn an_older_answer_does_not_end_a_later_operation() {
             "but money is money",
             &row,
             &moved,
-            &WORLD,
+            &FACTS,
             (State::Settled, 0, 130),
             &[],
         );
@@ -104,13 +104,13 @@ fn an_adopted_object_counts_for_what_was_asked_of_it() {
         (adopted.amount, adopted.amount_reserved) = (minor(50), minor(50));
         let still_open = (State::Open, 50, 0);
         let report = current(&adopted, &open("ch_1", 100));
-        check(state.as_str(), &adopted, &report, &WORLD, still_open, &[]);
+        check(state.as_str(), &adopted, &report, &FACTS, still_open, &[]);
         let report = current(&adopted, &settled("ch_1", 50));
         check(
             state.as_str(),
             &adopted,
             &report,
-            &WORLD,
+            &FACTS,
             (State::Settled, 0, 50),
             &[],
         );
@@ -121,7 +121,7 @@ fn an_adopted_object_counts_for_what_was_asked_of_it() {
 #[test]
 fn an_open_object_proves_nothing_of_the_captures_sent_on_it() {
     let held = capturing(State::Held, 1);
-    let open_again = settle(&held, &current(&held, &open("ch_1", 100)), &WORLD).row;
+    let open_again = settle(&held, &current(&held, &open("ch_1", 100)), &FACTS).row;
     assert_eq!(
         (open_again.state, open_again.send.unproven),
         (State::Open, 1)
@@ -146,7 +146,7 @@ fn an_open_object_proves_nothing_of_the_captures_sent_on_it() {
             "the second one",
             &next,
             &report,
-            &WORLD,
+            &FACTS,
             (State::Held, 130, 0),
             &[],
         );
@@ -192,7 +192,7 @@ fn more_than_was_reserved_is_recorded_and_stops_the_key() {
             name,
             &row,
             &current(&row, &outcome),
-            &WORLD,
+            &FACTS,
             expected,
             above,
         );
@@ -206,7 +206,7 @@ fn a_dead_object_gives_back_what_was_reserved_for_it() {
     for state in [State::InFlight, State::Open, State::Held] {
         let row = row(state, object_of(state));
         for report in [current(&row, &dead("ch_1")), older(&row, &dead("ch_1"))] {
-            let after = check(state.as_str(), &row, &report, &WORLD, released, &[]).row;
+            let after = check(state.as_str(), &row, &report, &FACTS, released, &[]).row;
             assert!(after.outcome_stored);
             assert_eq!(after.object_id.as_deref(), Some("ch_1"));
         }
@@ -256,7 +256,7 @@ fn an_object_that_another_row_owns_is_counted_once() {
         "nobody owns it",
         &row,
         &current(&row, &replayed),
-        &WORLD,
+        &FACTS,
         open,
         &[],
     );
@@ -272,7 +272,7 @@ fn another_object_than_the_rows_own_is_a_double_charge() {
     ] {
         let row = row(state, Some("ch_1"));
         let report = current(&row, &settled("ch_2", 70));
-        let settlement = check(state.as_str(), &row, &report, &WORLD, after, &[]);
+        let settlement = check(state.as_str(), &row, &report, &FACTS, after, &[]);
         let double = settlement.double_charge.unwrap();
         assert_eq!(
             (double.object_id.as_str(), double.settled.get()),
@@ -280,7 +280,7 @@ fn another_object_than_the_rows_own_is_a_double_charge() {
         );
         assert!(settlement.stop_key);
         let report = current(&row, &open("ch_2", 70));
-        let double = settle(&row, &report, &WORLD).double_charge.unwrap();
+        let double = settle(&row, &report, &FACTS).double_charge.unwrap();
         assert_eq!((double.settled.get(), double.reserved.get()), (0, 70));
         let known = settle(&row, &report, &FOREIGN);
         assert!(
@@ -294,12 +294,12 @@ fn another_object_than_the_rows_own_is_a_double_charge() {
 fn a_row_that_comes_back_takes_only_claims_that_are_free() {
     let row = row(State::Released, None);
     for (slot_taken, intent_taken) in [(false, false), (true, false), (false, true), (true, true)] {
-        let world = World {
+        let facts = Facts {
             slot_taken,
             intent_taken,
-            ..WORLD
+            ..FACTS
         };
-        let after = settle(&row, &current(&row, &settled("ch_1", 100)), &world).row;
+        let after = settle(&row, &current(&row, &settled("ch_1", 100)), &facts).row;
         assert_eq!(after.slot_claim, Some(CLAIMS.0).filter(|_| !slot_taken));
         assert_eq!(after.intent_claim, Some(CLAIMS.1).filter(|_| !intent_taken));
     }

@@ -11,7 +11,7 @@ fn an_unknown_outcome_holds_what_this_send_left_in_flight() {
         "in flight",
         &in_flight,
         &current(&in_flight, &unknown),
-        &WORLD,
+        &FACTS,
         held,
         &[],
     );
@@ -32,7 +32,7 @@ fn a_send_that_did_nothing_gives_back_only_where_it_was_the_only_one() {
             let only = sent_once(state);
             let released = (State::Released, 0, 0);
             let report = current(&only, &outcome);
-            let row_after = check("the only send", &only, &report, &WORLD, released, &[]).row;
+            let row_after = check("the only send", &only, &report, &FACTS, released, &[]).row;
             assert!(!row_after.outcome_stored && row_after.resolved_at == Some(NOW));
             let twice = row(state, None);
             let held = (State::Held, 100, 0);
@@ -40,7 +40,7 @@ fn a_send_that_did_nothing_gives_back_only_where_it_was_the_only_one() {
                 "the second send",
                 &twice,
                 &current(&twice, &outcome),
-                &WORLD,
+                &FACTS,
                 held,
                 &[],
             );
@@ -63,7 +63,7 @@ fn no_number_of_refusals_gives_back_an_unknown_send() {
         row.send.unproven += 1;
         let report = current(&row, &Outcome::RefusedThisSend);
         for _ in 0..3 {
-            row = settle(&row, &report, &WORLD).row;
+            row = settle(&row, &report, &FACTS).row;
             assert_eq!(row.state, State::Held);
         }
     }
@@ -77,7 +77,7 @@ fn a_stored_refusal_speaks_for_every_send_under_its_key() {
     for state in [State::InFlight, State::Held] {
         let row = row(state, None);
         for report in [current(&row, &stored), older(&row, &stored)] {
-            let after = check(state.as_str(), &row, &report, &WORLD, released, &[]).row;
+            let after = check(state.as_str(), &row, &report, &FACTS, released, &[]).row;
             assert!(after.outcome_stored && after.send.first_unproven_at.is_none());
         }
         let mut other_key = current(&row, &stored);
@@ -104,7 +104,7 @@ fn a_refused_operation_leaves_its_object_open() {
                 "the only send",
                 &row,
                 &current(&row, &outcome),
-                &WORLD,
+                &FACTS,
                 open,
                 &[],
             );
@@ -112,7 +112,7 @@ fn a_refused_operation_leaves_its_object_open() {
         let row = capturing(state, 2);
         let held = (State::Held, 130, 0);
         let refused = current(&row, &Outcome::RefusedThisSend);
-        check("the second send", &row, &refused, &WORLD, held, &[]);
+        check("the second send", &row, &refused, &FACTS, held, &[]);
     }
     let mut adopted = capturing(State::InFlight, 1);
     adopted.operation = MoneyOperation::ChargesCapture;
@@ -122,7 +122,7 @@ fn a_refused_operation_leaves_its_object_open() {
         "of nobody's object",
         &adopted,
         &refused,
-        &WORLD,
+        &FACTS,
         released,
         &[],
     );
