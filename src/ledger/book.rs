@@ -5,6 +5,7 @@
 #![warn(clippy::as_conversions)]
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+mod audit_log;
 mod changes;
 mod control;
 mod reserve;
@@ -29,8 +30,8 @@ use crate::domain::vault_key::{KeyStatus, VaultKey};
 use super::command::{Answer, ControlKey, Work};
 use super::flag::Flag;
 
-pub use changes::{Changes, NewAuditEntry, Rotation};
-pub use control::audit_hash;
+pub use audit_log::{NewAuditEntry, audit_hash};
+pub use changes::{Changes, Rotation};
 pub use wanted::Wanted;
 
 /// The books cannot be kept: the command is refused, nothing of it is written.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ControlRecord;
+use super::{ControlRecord, NewAuditEntry};
 use crate::domain::digest::Digest16;
 use crate::domain::flag::FlagKind;
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
@@ -51,27 +51,6 @@ pub struct Rotation {
     pub secret_hash: [u8; 32],
     /// When every older secret stops working at the latest.
     pub old_expire_at: UnixMs,
-}
-
-/// Who did what, chained to the entry before by its hash.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewAuditEntry {
-    /// When.
-    pub at: UnixMs,
-    /// The name of the admin token.
-    pub actor: String,
-    /// Such as `vault_key.revoke`.
-    pub action: &'static str,
-    /// The id of what it was done to.
-    pub subject: String,
-    /// The operator's reason.
-    pub reason: String,
-    /// What changed, in words.
-    pub detail: String,
-    /// The hash of the entry before.
-    pub previous_hash: [u8; 32],
-    /// SHA-256 over the previous hash and every field above.
-    pub hash: [u8; 32],
 }
 
 impl Changes {

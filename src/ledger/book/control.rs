@@ -1,7 +1,5 @@
 //! An operator's command meets the book: carried out, audited, and repeatable under its key.
 
-use sha2::{Digest as _, Sha256};
-
 use super::{Book, BookError, ControlRecord, NewAuditEntry, Rotation};
 use crate::domain::cap::{Cap, Headroom};
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
@@ -338,40 +336,4 @@ fn subject_name(subject: &Subject) -> String {
         Subject::Reservation(row) => row.id.to_string(),
         Subject::Flag(flag) => flag.id.to_string(),
     }
-}
-
-impl NewAuditEntry {
-    fn chained(
-        previous_hash: [u8; 32],
-        at_ms: i64,
-        fields: [&str; 5],
-        action: &'static str,
-    ) -> Self {
-        let hash = audit_hash(&previous_hash, at_ms, fields);
-        let [actor, _, subject, reason, detail] = fields.map(str::to_owned);
-        let at = crate::domain::time::UnixMs(at_ms);
-        Self {
-            at,
-            actor,
-            action,
-            subject,
-            reason,
-            detail,
-            previous_hash,
-            hash,
-        }
-    }
-}
-
-/// SHA-256 over the previous hash, the time and the fields, each fenced by its length. Anyone can check
-/// the chain: a changed or missing entry breaks it.
-pub fn audit_hash(previous_hash: &[u8; 32], at_ms: i64, fields: [&str; 5]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(previous_hash);
-    hash.update(at_ms.to_be_bytes());
-    for field in fields {
-        hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
-        hash.update(field.as_bytes());
-    }
-    hash.finalize().into()
 }

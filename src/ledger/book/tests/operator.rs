@@ -1,6 +1,6 @@
 //! An operator's commands: caps, keys, resolutions, and the chain of the audit log.
 
-use super::control::audit_hash;
+use super::audit_hash;
 use super::steps::{books, send, settled};
 use super::*;
 use crate::ledger::command::{ControlKey, Subject};
