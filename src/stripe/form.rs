@@ -9,8 +9,6 @@ mod name;
 mod pairs;
 
 #[cfg(test)]
-mod rack;
-#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -1,9 +1,11 @@
+mod rack;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::rack::{self, Rack};
 use super::*;
+use rack::Rack;
 
 fn canonical(body: &str) -> Result<String, FormError> {
     FormTree::parse(body.as_bytes()).map(|tree| tree.serialise())
