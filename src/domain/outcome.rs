@@ -11,8 +11,6 @@ pub enum Outcome {
         object_id: String,
         /// How much, in minor units.
         amount: AmountMinor,
-        /// Stripe said `Idempotent-Replayed: true`.
-        replayed: bool,
     },
     /// The object exists and its money may still move.
     Open {
@@ -20,8 +18,6 @@ pub enum Outcome {
         object_id: String,
         /// The most it can move, in minor units.
         ceiling: AmountMinor,
-        /// Stripe said `Idempotent-Replayed: true`.
-        replayed: bool,
     },
     /// The object exists and its money can no longer move: a voided authorisation, a failed charge.
     Dead {

@@ -105,9 +105,7 @@ pub fn settle(row: &Reservation, report: &Report, facts: &Facts) -> Settlement {
             Settlement::of(row.clone())
         }
         Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, facts.now)),
-        Outcome::Settled {
-            object_id, amount, ..
-        } => {
+        Outcome::Settled { object_id, amount } => {
             let object = Object {
                 id: object_id,
                 settled: Some(*amount),
@@ -115,9 +113,7 @@ pub fn settle(row: &Reservation, report: &Report, facts: &Facts) -> Settlement {
             };
             exists(row, this_send, &object, facts)
         }
-        Outcome::Open {
-            object_id, ceiling, ..
-        } => {
+        Outcome::Open { object_id, ceiling } => {
             // A row that found its object there only answers for what it asked to take of it.
             let reserved = if row.operation.creates() {
                 *ceiling

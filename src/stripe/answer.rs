@@ -85,34 +85,7 @@ impl Proof {
 
 fn charge_outcome(answer: &Answer<'_>, currency: Currency) -> Outcome {
     match charge_facts(answer.body) {
-        Ok(facts) if facts.currency == currency => {
-            let outcome = facts.outcome();
-            if answer.is_replayed() {
-                replayed(outcome)
-            } else {
-                outcome
-            }
-        }
+        Ok(facts) if facts.currency == currency => facts.outcome(),
         Ok(_) | Err(_) => Outcome::Unknown,
-    }
-}
-
-fn replayed(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Settled {
-            object_id, amount, ..
-        } => Outcome::Settled {
-            object_id,
-            amount,
-            replayed: true,
-        },
-        Outcome::Open {
-            object_id, ceiling, ..
-        } => Outcome::Open {
-            object_id,
-            ceiling,
-            replayed: true,
-        },
-        other => other,
     }
 }

@@ -87,7 +87,6 @@ fn settled(object_id: &str, amount: i64) -> Outcome {
     Outcome::Settled {
         object_id: object_id.to_owned(),
         amount: minor(amount),
-        replayed: false,
     }
 }
 
@@ -95,7 +94,6 @@ fn open(object_id: &str, ceiling: i64) -> Outcome {
     Outcome::Open {
         object_id: object_id.to_owned(),
         ceiling: minor(ceiling),
-        replayed: false,
     }
 }
 

@@ -227,11 +227,7 @@ impl Book {
                     return Ok(Err(ControlError::OtherObject(own.clone())));
                 }
                 let (object_id, amount) = (object_id.clone(), *amount);
-                let outcome = Outcome::Settled {
-                    object_id,
-                    amount,
-                    replayed: false,
-                };
+                let outcome = Outcome::Settled { object_id, amount };
                 self.settle(&Report {
                     reservation: row,
                     outcome,

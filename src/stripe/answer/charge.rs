@@ -122,13 +122,11 @@ impl ChargeFacts {
             (ChargeStatus::Succeeded, true) => Outcome::Settled {
                 object_id,
                 amount: self.amount_captured,
-                replayed: false,
             },
             (ChargeStatus::Succeeded, false) if self.refunded => Outcome::Dead { object_id },
             (ChargeStatus::Succeeded, false) | (ChargeStatus::Pending, _) => Outcome::Open {
                 object_id,
                 ceiling: self.amount.max(self.amount_captured),
-                replayed: false,
             },
         }
     }

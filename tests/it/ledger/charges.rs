@@ -225,7 +225,6 @@ async fn a_capture_uses_the_reservation_of_its_charge(place: Place) {
     let open = Outcome::Open {
         object_id: "ch_1".to_owned(),
         ceiling: create.reservation().amount,
-        replayed: false,
     };
     assert_eq!(settle(ledger, &create, open).await.state, State::Open);
 

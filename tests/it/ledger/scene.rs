@@ -141,7 +141,6 @@ pub(crate) fn paid(object_id: &str, minor: i64) -> Outcome {
     Outcome::Settled {
         object_id: object_id.to_owned(),
         amount: amount(minor),
-        replayed: false,
     }
 }
 

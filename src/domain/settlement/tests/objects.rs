@@ -224,40 +224,30 @@ fn a_dead_object_gives_back_what_was_reserved_for_it() {
 fn an_object_that_another_row_owns_is_counted_once() {
     let foreign = &[FlagKind::ForeignReplay][..];
     let released = (State::Released, 0, 0);
-    for replayed in [true, false] {
-        let outcome = Outcome::Settled {
-            object_id: "ch_2".to_owned(),
-            amount: minor(100),
-            replayed,
-        };
-        for row in [
-            sent_once(State::InFlight),
-            row(State::InFlight, None),
-            row(State::Held, None),
-        ] {
-            let report = current(&row, &outcome);
-            let settlement = check("unresolved", &row, &report, &FOREIGN, released, foreign);
-            assert!(settlement.row.object_id.is_none() && settlement.row.outcome_stored);
-        }
-        for state in [State::Released, State::WrittenOff] {
-            let row = row(state, None);
-            let after = settle(&row, &current(&row, &outcome), &FOREIGN);
-            assert_eq!((after.row, after.flags), (row, vec![]));
-        }
+    let outcome = settled("ch_2", 100);
+    for row in [
+        sent_once(State::InFlight),
+        row(State::InFlight, None),
+        row(State::Held, None),
+    ] {
+        let report = current(&row, &outcome);
+        let settlement = check("unresolved", &row, &report, &FOREIGN, released, foreign);
+        assert!(settlement.row.object_id.is_none() && settlement.row.outcome_stored);
+    }
+    for state in [State::Released, State::WrittenOff] {
+        let row = row(state, None);
+        let after = settle(&row, &current(&row, &outcome), &FOREIGN);
+        assert_eq!((after.row, after.flags), (row, vec![]));
     }
     let row = sent_once(State::InFlight);
-    let replayed = Outcome::Open {
-        object_id: "ch_2".to_owned(),
-        ceiling: minor(100),
-        replayed: true,
-    };
-    let open = (State::Open, 100, 0);
+    let found_open = open("ch_2", 100);
+    let still_open = (State::Open, 100, 0);
     check(
         "nobody owns it",
         &row,
-        &current(&row, &replayed),
+        &current(&row, &found_open),
         &FACTS,
-        open,
+        still_open,
         &[],
     );
 }

@@ -302,7 +302,7 @@ impl History {
         if matches!(row.state, State::Held | State::Open)
             && let Some(charge) = self.truth(&row)
         {
-            let outcome = charge_outcome(charge, false);
+            let outcome = charge_outcome(charge);
             self.store.settle(&row, outcome);
         }
     }

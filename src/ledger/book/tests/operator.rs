@@ -114,7 +114,6 @@ fn evidence_of_another_object_resolves_nothing() {
     let open = Outcome::Open {
         object_id: "ch_1".to_owned(),
         ceiling: minor(100),
-        replayed: false,
     };
     store.settle(&row, open);
     let refused = store.control(resolve(&row, moved("ch_2")));

@@ -24,7 +24,6 @@ pub(super) fn settled(object_id: &str, amount: i64) -> Outcome {
     Outcome::Settled {
         object_id: object_id.to_owned(),
         amount: minor(amount),
-        replayed: false,
     }
 }
 
@@ -32,7 +31,6 @@ fn open(object_id: &str, ceiling: i64) -> Outcome {
     Outcome::Open {
         object_id: object_id.to_owned(),
         ceiling: minor(ceiling),
-        replayed: false,
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Luck {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Reply {
     /// The charge as it stood then.
-    Charge { charge: Charge, replayed: bool },
+    Charge(Charge),
     /// 402 `card_error`.
     Declined,
     /// A 4xx that is stored: replayed under the key.
@@ -92,10 +92,6 @@ impl Stripe {
                 return Reply::Refused { replayed: false };
             }
             return match stored.reply.clone() {
-                Reply::Charge { charge, .. } => Reply::Charge {
-                    charge,
-                    replayed: true,
-                },
                 Reply::Refused { .. } => Reply::Refused { replayed: true },
                 other => other,
             };
@@ -139,10 +135,7 @@ impl Stripe {
                     made_by: Some(by),
                 };
                 self.charges.push(charge.clone());
-                Reply::Charge {
-                    charge,
-                    replayed: false,
-                }
+                Reply::Charge(charge)
             }
             Call::Capture { charge, amount } => {
                 let found = self.charges.iter_mut().find(|found| found.id == *charge);
@@ -151,10 +144,7 @@ impl Stripe {
                     return Reply::Refused { replayed: false };
                 }
                 found.captured = Some(*amount);
-                Reply::Charge {
-                    charge: found.clone(),
-                    replayed: false,
-                }
+                Reply::Charge(found.clone())
             }
         }
     }
