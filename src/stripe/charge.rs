@@ -42,8 +42,6 @@ pub struct JudgedCharge {
     pub money: Money,
     /// The customer it bills.
     pub customer: Option<String>,
-    /// False for an authorisation that is captured later.
-    pub capture: bool,
     /// What to send, and what the fingerprint is made of.
     pub canonical_body: String,
     /// The client's `expand` as a query string, for reading the charge instead; empty without one.
@@ -68,18 +66,10 @@ pub fn judge_create(body: &[u8], headers: &HeaderMap) -> Result<JudgedCharge, Ba
     let currency = parse_currency("currency", required(&form, "currency")?)?;
     form.normalise("currency", currency.as_str());
     let customer = form.scalar("customer")?.map(parse_customer).transpose()?;
-    let capture = match form.scalar("capture")? {
-        None | Some("true") => true,
-        Some("false") => false,
-        Some(other) => {
-            let message = format!("Invalid boolean: {}. Send true or false.", echo(other));
-            return Err(bad(parameter::CHARGE_INVALID, "capture", message));
-        }
-    };
+    check_capture(form.scalar("capture")?)?;
     Ok(JudgedCharge {
         money: Money { amount, currency },
         customer,
-        capture,
         canonical_body: form.serialise(),
         expand_query: form.expand_query(),
     })
@@ -119,6 +109,17 @@ fn required<'a>(form: &'a FormTree, name: &str) -> Result<&'a str, BadParameter>
         let message = format!("Missing required param: {name}.");
         bad(parameter::MISSING, name, message)
     })
+}
+
+/// An authorisation is reserved like a charge, so either will do; anything else Stripe might read in its own way.
+fn check_capture(text: Option<&str>) -> Result<(), BadParameter> {
+    match text {
+        None | Some("true" | "false") => Ok(()),
+        Some(other) => {
+            let message = format!("Invalid boolean: {}. Send true or false.", echo(other));
+            Err(bad(parameter::CHARGE_INVALID, "capture", message))
+        }
+    }
 }
 
 /// A customer names the slot, so a text that Stripe might trim or that could be taken for another
