@@ -251,7 +251,7 @@ pub enum ControlError {
     #[error("the vault key is revoked; issue a new one")]
     Revoked,
     /// `expected_total × headroom` is not an amount.
-    #[error("expected_total times headroom is larger than an amount can be")]
+    #[error("expected_total times headroom is larger than an amount can be; lower one of them")]
     CapOverflow,
     /// Only held, open and written-off reservations can be resolved.
     #[error("a reservation that is {} cannot be resolved", .0.as_str())]

@@ -8,7 +8,10 @@ use super::handle::{Ledger, LedgerError};
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PinError {
     /// Another account's key.
-    #[error("this ledger belongs to the Stripe account {pinned}, and the key is for {given}")]
+    #[error(
+        "this ledger belongs to the Stripe account {pinned}, and the key is for {given}: use a key of \
+         {pinned}, or another ledger"
+    )]
     OtherAccount {
         /// Whose it is.
         pinned: String,
@@ -16,7 +19,10 @@ pub enum PinError {
         given: String,
     },
     /// A live key on a test ledger, or the reverse.
-    #[error("this ledger holds {pinned} money, and the key is for {given} mode")]
+    #[error(
+        "this ledger holds {pinned} money, and the key is for {given} mode: use a {pinned} key, or \
+         another ledger"
+    )]
     OtherMode {
         /// `live` or `test`.
         pinned: &'static str,
