@@ -5,6 +5,7 @@ pub(crate) mod hold;
 pub(crate) mod http;
 pub(crate) mod operator;
 pub(crate) mod outside;
+pub(crate) mod patience;
 pub(crate) mod postgres;
 pub(crate) mod raw;
 pub(crate) mod relay;

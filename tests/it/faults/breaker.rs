@@ -1,7 +1,6 @@
 //! The breaker: an outage of Stripe costs ten held rows, not ten thousand (design §4).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
@@ -9,6 +8,7 @@ use spendcap::sandbox::{Fault, FaultKind};
 use tokio::task::JoinSet;
 
 use crate::support::http::Reply;
+use crate::support::patience::until;
 use crate::support::{Charge, LedgerKind, VaultKey, World};
 
 /// The default of `breaker.unknown_outcomes_max`.
@@ -132,14 +132,15 @@ fn break_stripe(world: &World) {
 
 /// A client that does what `Stripe-Should-Retry` says.
 async fn until_closed(world: &World, key: &VaultKey, customer: &str) {
-    loop {
+    until("the breaker is closed", async || {
         let answer = charge(world, key, customer).await;
         if answer.status == 200 {
-            return;
+            return Some(());
         }
         assert_eq!(answer.expect(503).code(), "upstream_unhealthy");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        None
+    })
+    .await;
 }
 
 async fn charge(world: &World, key: &VaultKey, customer: &str) -> Reply {

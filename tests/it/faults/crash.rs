@@ -9,6 +9,7 @@ use http::Method;
 use spendcap::sandbox::{Fault, FaultKind, Moment, Sandbox, SandboxSettings};
 
 use crate::support::hold::Hold;
+use crate::support::patience::within;
 use crate::support::raw::RawClient;
 use crate::support::relay::Relay;
 use crate::support::{Charge, LedgerKind, Outside, VaultKey};
@@ -181,7 +182,7 @@ async fn held_by_stripe(outside: &Outside, key: &VaultKey, at: Moment) -> RawCli
     let gate = Fault::new(FaultKind::Gate { at }).method("POST").once();
     outside.sandbox.add_fault(gate);
     let client = RawClient::charge(outside.daemon.proxy, key, &charge("first")).await;
-    outside.sandbox.wait_until_held(1).await;
+    within("requests at Stripe", outside.sandbox.wait_until_held(1)).await;
     client
 }
 

@@ -1,12 +1,11 @@
 //! The client hangs up: from the reserve on it changes nothing, before that nothing has happened.
 
-use std::time::Duration;
-
 use http::Method;
 use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 
 use crate::support::hold::Hold;
+use crate::support::patience::{until, within};
 use crate::support::raw::{RawClient, charge_text};
 use crate::support::{Charge, LedgerKind, VaultKey, World};
 
@@ -140,32 +139,26 @@ async fn held_by_stripe(world: &World, key: &VaultKey, at: Moment) -> RawClient 
     let gate = Fault::new(FaultKind::Gate { at }).method("POST").once();
     world.sandbox.add_fault(gate);
     let client = RawClient::charge(world.apps[0].proxy_addr(), key, &charge("first")).await;
-    world.sandbox.wait_until_held(1).await;
+    within("requests at Stripe", world.sandbox.wait_until_held(1)).await;
     client
 }
 
 /// Waits until the key's newest reservation is settled.
 async fn until_settled(world: &World, key: &VaultKey) {
-    loop {
+    until("it is settled", async || {
         let rows = world.reservations(key).await;
-        if rows.first().is_some_and(|row| row["state"] == "settled") {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        let newest = rows.first()?;
+        (newest["state"] == "settled").then_some(())
+    })
+    .await;
 }
 
 async fn until_flagged(world: &World) {
-    loop {
-        let flags = world
-            .admin(Method::GET, "/v1/flags", None)
-            .await
-            .expect(200);
-        if flags.json()["data"] != json!([]) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("the second request is seen", async || {
+        let flags = world.admin(Method::GET, "/v1/flags", None).await;
+        (flags.expect(200).json()["data"] != json!([])).then_some(())
+    })
+    .await;
 }
 
 async fn one_charge(world: &World, key: &VaultKey) {

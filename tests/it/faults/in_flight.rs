@@ -1,12 +1,11 @@
 //! While the first request of an intent is on its way, no second one leaves, under any policy.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use http::Method;
 use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
+use std::collections::BTreeSet;
 
+use crate::support::patience::{until, within};
 use crate::support::{Charge, LedgerKind, World};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,11 +49,11 @@ async fn repeats_wait_for_the_first(ledger: LedgerKind, policy: &str, keys: [&st
     });
     let first = async { ask(keys[0]).await.expect(200) };
     let repeats = async {
-        world.sandbox.wait_until_held(1).await;
+        within("requests at Stripe", world.sandbox.wait_until_held(1)).await;
         tokio::join!(ask(keys[1]), ask(keys[2]))
     };
     let release = async {
-        world.sandbox.wait_until_held(1).await;
+        within("requests at Stripe", world.sandbox.wait_until_held(1)).await;
         until_flagged(&world, 2).await;
         assert_eq!(posts(&world), 1, "{policy} {keys:?}");
         world.sandbox.release_gate();
@@ -80,16 +79,14 @@ async fn repeats_wait_for_the_first(ledger: LedgerKind, policy: &str, keys: [&st
 
 /// Waits until the ledger has seen so many repeats.
 async fn until_flagged(world: &World, repeats: i64) {
-    loop {
+    until("both repeats are seen", async || {
         let flags = world.admin(Method::GET, "/v1/flags?limit=100", None).await;
         let flags = flags.expect(200).json();
         let flags = flags["data"].as_array().unwrap();
         let seen: i64 = flags.iter().filter_map(|flag| flag["count"].as_i64()).sum();
-        if seen >= repeats {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        (seen >= repeats).then_some(())
+    })
+    .await;
 }
 
 fn posts(world: &World) -> usize {

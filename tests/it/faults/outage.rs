@@ -12,6 +12,7 @@ use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tempfile::TempDir;
 
+use crate::support::patience::{until, within};
 use crate::support::postgres::fresh_database;
 use crate::support::relay::Relay;
 use crate::support::{Charge, VaultKey, World};
@@ -80,7 +81,7 @@ async fn settled_later(go_away: fn(&Relay)) {
     let gate = Fault::new(FaultKind::Gate { at }).method("POST").once();
     world.sandbox.add_fault(gate);
     let released_at = async {
-        world.sandbox.wait_until_held(1).await;
+        within("requests at Stripe", world.sandbox.wait_until_held(1)).await;
         go_away(&relay);
         world.sandbox.release_gate();
         Instant::now()
@@ -114,25 +115,23 @@ async fn behind_a_relay() -> (World, Relay) {
 }
 
 async fn until_ready(world: &World) {
-    while world.admin(Method::GET, "/readyz", None).await.status != 200 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("spendcap is ready", async || {
+        let ready = world.admin(Method::GET, "/readyz", None).await;
+        (ready.status == 200).then_some(())
+    })
+    .await;
 }
 
 /// Waits until the key's only reservation is in `state`.
 async fn until_state(world: &World, key: &VaultKey, state: &str) {
     let path = format!("/v1/reservations?vault_key={}", key.id);
-    loop {
+    until(&format!("it is {state}"), async || {
         let list = world.admin(Method::GET, &path, None).await;
-        if list.status == 200 {
-            let list = list.json();
-            assert!(list["data"].as_array().unwrap().len() <= 1, "{list}");
-            if list["data"][0]["state"] == state {
-                return;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        let list = (list.status == 200).then(|| list.json())?;
+        assert!(list["data"].as_array().unwrap().len() <= 1, "{list}");
+        (list["data"][0]["state"] == state).then_some(())
+    })
+    .await;
 }
 
 fn charge<'a>(customer: &'a str, idempotency_key: &'a str) -> Charge<'a> {

@@ -2,13 +2,12 @@
 
 mod rotation;
 
-use std::time::Duration;
-
 use http::Method;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::support::patience::{until, within};
 use crate::support::world::try_charge;
 use crate::support::{Charge, LedgerKind, Outside};
 
@@ -35,13 +34,15 @@ async fn sigterm_finishes_what_is_under_way_and_leaves_nothing_held() {
             });
         }
         let held = usize::try_from(AT_WORK).unwrap();
-        outside.sandbox.wait_until_held(held).await;
+        within("requests at Stripe", outside.sandbox.wait_until_held(held)).await;
 
         outside.daemon.terminate();
         let operator = outside.operator();
-        while operator.admin(Method::GET, "/readyz", None).await.status != 503 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("it is not ready", async || {
+            let ready = operator.admin(Method::GET, "/readyz", None).await;
+            (ready.status == 503).then_some(())
+        })
+        .await;
         operator
             .admin(Method::GET, "/healthz", None)
             .await
@@ -49,9 +50,10 @@ async fn sigterm_finishes_what_is_under_way_and_leaves_nothing_held() {
         // Load balancers have not noticed yet.
         let late = outside.charge(&key, charge("cus_late")).await.expect(200);
         assert_eq!(late.header("connection"), "close");
-        while TcpStream::connect(outside.daemon.proxy).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("nobody is let in", async || {
+            TcpStream::connect(outside.daemon.proxy).await.err()
+        })
+        .await;
         assert_eq!(outside.sandbox.held(), held);
         outside.sandbox.release_gate();
         for answer in at_work.join_all().await {

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::patience::{until, within};
+
 /// A start takes well under a second; this is for a machine that is busy with other things.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -49,8 +51,8 @@ impl Output {
 
     /// Waits until it has said `what` so many times.
     pub(crate) async fn until_said(&self, what: &str, times: usize) {
-        self.until(|text| (text.matches(what).count() >= times).then_some(()))
-            .await;
+        let said = self.until(|text| (text.matches(what).count() >= times).then_some(()));
+        within(what, said).await;
     }
 
     fn collect(&self, mut from: impl Read + Send + 'static) -> thread::JoinHandle<()> {
@@ -148,13 +150,14 @@ impl Daemon {
 
     /// Waits for its end; returns how that was and all it has said.
     pub(crate) async fn ended(&mut self) -> (ExitStatus, String) {
-        loop {
-            let read = self.readers.iter().all(thread::JoinHandle::is_finished);
-            if let Some(status) = self.child.0.try_wait().unwrap().filter(|_| read) {
-                return (status, self.output.text());
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let status = until(
+            "the process has ended and all it said is read",
+            async || {
+                let read = self.readers.iter().all(thread::JoinHandle::is_finished);
+                self.child.0.try_wait().unwrap().filter(|_| read)
+            },
+        );
+        (status.await, self.output.text())
     }
 }
 

@@ -6,6 +6,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
+use super::patience::until;
+
 /// A transaction of the test's own; dropped, it is rolled back.
 pub(crate) enum Hold {
     Sqlite(SqliteConnection),
@@ -35,13 +37,11 @@ impl Hold {
         };
         let waiting = "SELECT count(*) FROM pg_locks
             WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
-        loop {
+        until("spendcap waits for the lock", async || {
             let row = connection.fetch_one(waiting).await.unwrap();
-            if row.get::<i64, _>(0) > 0 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            (row.get::<i64, _>(0) > 0).then_some(())
+        })
+        .await;
     }
 
     /// Gives the locks back.

@@ -1,7 +1,5 @@
 //! A sandbox in this process and spendcap as a process of its own, on a ledger that outlives it.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use spendcap::clock::Clock;
 use spendcap::sandbox::{Sandbox, SandboxSettings};
@@ -12,6 +10,7 @@ use tempfile::TempDir;
 use super::daemon::Daemon;
 use super::http::{Client, Reply};
 use super::operator::{Operator, VaultKey};
+use super::patience::until;
 use super::world::{Charge, LedgerKind, environment, ledger_url, try_charge};
 
 /// Everything a test needs; dropped, it all stops.
@@ -91,13 +90,11 @@ impl Outside {
     /// Waits until so many reservations are in `state`.
     pub(crate) async fn until_state(&self, state: &str, count: usize) -> Vec<Value> {
         let filter = format!("state={state}");
-        loop {
+        until(&format!("{count} are {state}"), async || {
             let rows = self.operator().reservations(&filter).await;
-            if rows.len() == count {
-                return rows;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            (rows.len() == count).then_some(rows)
+        })
+        .await
     }
 
     /// What in-flight rows of a dead process become: SQLite holds them at the start, PostgreSQL at their

@@ -6,6 +6,7 @@ use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tokio::task::JoinSet;
 
+use crate::support::patience::until;
 use crate::support::world::try_charge;
 use crate::support::{Charge, LedgerKind, Outside, VaultKey};
 
@@ -105,7 +106,9 @@ fn spawn_load(outside: &Outside, key: &VaultKey, round: u64) -> JoinSet<Option<S
 
 /// Repeats under a fresh key while the answer says that it may come.
 async fn until_known(outside: &Outside, key: &VaultKey, customer: &str) -> String {
-    for attempt in 0..200 {
+    let mut attempt = 0;
+    until(&format!("{customer} is answered"), async || {
+        attempt += 1;
         let idempotency_key = format!("{customer}-again-{attempt}");
         let charge = Charge {
             customer,
@@ -114,17 +117,13 @@ async fn until_known(outside: &Outside, key: &VaultKey, customer: &str) -> Strin
         };
         let answer = outside.charge(key, charge).await;
         if answer.status == 200 {
-            return answer.json()["id"].as_str().unwrap().to_owned();
+            return Some(answer.json()["id"].as_str().unwrap().to_owned());
         }
-        assert_eq!(
-            answer.header("stripe-should-retry"),
-            "true",
-            "{}",
-            answer.text
-        );
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("{customer} is never answered");
+        let retry = answer.header("stripe-should-retry");
+        assert_eq!(retry, "true", "{}", answer.text);
+        None
+    })
+    .await
 }
 
 /// xorshift64*: the moments must differ between runs, and be found again from a printed seed.

@@ -1,13 +1,12 @@
 //! A commit whose answer never comes may be stored or not. Either way nothing is charged twice, and
 //! nothing stays reserved that was not sent.
 
-use std::time::Duration;
-
 use serde_json::json;
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
 use super::{behind_a_relay, charge, posts, until_ready, until_state};
+use crate::support::patience::until;
 use crate::support::relay::{Loss, Relay};
 use crate::support::{VaultKey, World};
 
@@ -122,11 +121,9 @@ async fn until_somebody_waits_for_a_lock(world: &World) {
     let mut connection = PgConnection::connect(world.ledger_url()).await.unwrap();
     let waiting = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
         WHERE NOT granted AND datname = current_database()";
-    loop {
+    until("somebody waits for a lock", async || {
         let row = sqlx::query(waiting).fetch_one(&mut connection).await;
-        if row.unwrap().get::<i64, _>(0) > 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        (row.unwrap().get::<i64, _>(0) > 0).then_some(())
+    })
+    .await;
 }

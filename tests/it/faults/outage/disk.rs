@@ -1,7 +1,7 @@
 //! The disk under the SQLite ledger takes no more bytes, then does again.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::Method;
 use serde_json::json;
@@ -13,6 +13,7 @@ use super::{SETTLE_WAIT, SLACK, charge};
 use crate::support::daemon::Daemon;
 use crate::support::http::{Client, Reply};
 use crate::support::operator::Operator;
+use crate::support::patience::{until, within};
 use crate::support::world::{environment, ledger_url, try_charge};
 use crate::support::{LedgerKind, VaultKey};
 
@@ -34,7 +35,7 @@ async fn a_full_disk_refuses_money_and_loses_nothing() {
     let gate = Fault::new(FaultKind::Gate { at }).method("POST").once();
     place.sandbox.add_fault(gate);
     let full = async {
-        place.sandbox.wait_until_held(1).await;
+        within("requests at Stripe", place.sandbox.wait_until_held(1)).await;
         place.limit_files_to("0");
         place.sandbox.release_gate();
         Instant::now()
@@ -111,13 +112,10 @@ impl Place {
             .iter()
             .map(|charge| charge.amount_captured)
             .sum();
-        loop {
+        let cap = until("nothing is reserved", async || {
             let cap = operator.cap(key, "usd").await;
-            if cap["reserved"] == 0 {
-                assert_eq!(cap["settled"], taken);
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            (cap["reserved"] == 0).then_some(cap)
+        });
+        assert_eq!(cap.await["settled"], taken);
     }
 }

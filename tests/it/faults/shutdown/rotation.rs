@@ -1,7 +1,6 @@
 //! Secrets in files are read again when they change; a key of another account or mode is not taken.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http::Method;
 use spendcap::sandbox::{Sandbox, SandboxSettings};
@@ -9,6 +8,7 @@ use tempfile::TempDir;
 
 use super::charge;
 use crate::support::operator::ADMIN_TOKEN;
+use crate::support::patience::until;
 use crate::support::relay::Relay;
 use crate::support::{LedgerKind, Outside};
 
@@ -16,8 +16,8 @@ const FIRST_KEY: &str = "sk_test_first";
 const SECOND_KEY: &str = "sk_test_second";
 const OTHER_ACCOUNTS_KEY: &str = "sk_test_of_another_account";
 
-const TAKEN: &str = "The secrets were read again";
-const REFUSED: &str = "The new real key is refused";
+const TAKEN: &str = "The real key is in use";
+const REFUSED: &str = "The real key is refused";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotated_real_key_is_taken_and_a_foreign_one_is_not() {
@@ -77,9 +77,10 @@ async fn a_rotated_admin_token_replaces_the_old_one() {
     let new = "another-token-of-the-tests";
     assert_eq!(status(&outside, new).await, 401);
     std::fs::write(&file, new).unwrap();
-    while status(&outside, new).await != 200 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the new token is taken", async || {
+        (status(&outside, new).await == 200).then_some(())
+    })
+    .await;
     assert_eq!(status(&outside, ADMIN_TOKEN).await, 401);
 }
 

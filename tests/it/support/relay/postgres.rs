@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::support::patience::within;
+
 /// What is lost of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Loss {
@@ -37,7 +39,7 @@ impl Trap {
 
     /// Waits until a commit was lost; where it is carried out, until it was.
     pub(crate) async fn sprung(&self) {
-        self.sprung.notified().await;
+        within("a commit to lose", self.sprung.notified()).await;
     }
 
     /// Lets a late commit arrive.
