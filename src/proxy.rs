@@ -15,7 +15,7 @@ mod classify;
 mod forward;
 mod key_cache;
 mod money_log;
-mod own;
+mod own_key;
 mod pipeline;
 mod read;
 mod reserve;

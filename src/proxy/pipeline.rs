@@ -16,7 +16,7 @@ use super::classify::{Judged, MoneyRequest, Work, classify, judge};
 use super::money_log::{self, MoneyLine};
 use super::reserve::{Reserved, reserve};
 use super::respond::{Answered, Response};
-use super::{Proxy, forward, own, read, respond, settle};
+use super::{Proxy, forward, own_key, read, respond, settle};
 use crate::domain::refusal::{BadParameter, Refusal};
 use crate::ledger::command::Refused;
 
@@ -42,8 +42,8 @@ impl Proxy {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| refuse(Refusal::Overloaded))?;
         let authenticated = authenticate(self, &parts.headers).await.map_err(refuse)?;
-        if parts.uri.path() == own::KEY_PATH && parts.method == Method::GET {
-            return Ok(own::key(self, &authenticated).await);
+        if parts.uri.path() == own_key::PATH && parts.method == Method::GET {
+            return Ok(own_key::show(self, &authenticated).await);
         }
         match classify(self, &authenticated, parts).map_err(refuse)? {
             Work::Read(read) => read::pass_through(self, read).await.map_err(refuse),

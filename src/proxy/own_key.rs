@@ -9,10 +9,10 @@ use super::authenticate::Authenticated;
 use super::respond::{self, Answered};
 
 /// Where it is.
-pub(super) const KEY_PATH: &str = "/spendcap/v1/key";
+pub(super) const PATH: &str = "/spendcap/v1/key";
 
 /// Caps, use and what remains, read now; where the ledger cannot be read, as last known.
-pub(super) async fn key(proxy: &Proxy, authenticated: &Authenticated) -> Answered {
+pub(super) async fn show(proxy: &Proxy, authenticated: &Authenticated) -> Answered {
     let known = authenticated.key();
     let read = proxy
         .ledger
