@@ -1,3 +1,4 @@
+//! The control plane: what operators see and do.
 //!
 //! It has Stripe's habits (design §5): `snake_case`, `object`, prefixed ids, lists with `has_more`,
 //! `Idempotency-Key` on POST, and Stripe's error envelope. It has a listener of its own, and every path

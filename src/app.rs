@@ -1,4 +1,4 @@
-//! The composition root: the only file that knows every part.
+//! The composition root: knows every part, and puts them together. Besides it only the commands do.
 
 mod secrets;
 mod tls;
