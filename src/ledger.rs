@@ -18,7 +18,7 @@ mod store;
 mod writer;
 
 pub use file::FileError;
-pub use handle::{Ledger, LedgerError, Ready, SettleTicket};
+pub use handle::{Ledger, LedgerError, PendingSettle, Ready};
 pub use inspect::{Inspected, Weakness};
 pub use open::{LedgerOptions, OpenError};
 pub use pin::PinError;

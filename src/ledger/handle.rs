@@ -51,10 +51,10 @@ pub struct Ready {
 
 /// A settle that is on its way: the writer keeps it until it is stored.
 #[derive(Debug)]
-pub struct SettleTicket(oneshot::Receiver<Result<Answer, LedgerError>>);
+pub struct PendingSettle(oneshot::Receiver<Result<Answer, LedgerError>>);
 
-impl SettleTicket {
-    /// Waits until the outcome is stored. Dropping the ticket does not stop the settle.
+impl PendingSettle {
+    /// Waits until the outcome is stored. Dropping this does not stop the settle.
     pub async fn stored(self) -> Result<Settled, LedgerError> {
         match self.0.await {
             Ok(Ok(Answer::Settled(settled))) => Ok(settled),
@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// Queues what an answer proved. It is retried until it is stored, so only the queue can be waited for.
-    pub async fn settle(&self, report: Report) -> SettleTicket {
+    pub async fn settle(&self, report: Report) -> PendingSettle {
         let (answer, stored) = oneshot::channel();
         let command = Command {
             work: Work::Settle(Box::new(report)),
@@ -95,7 +95,7 @@ impl Ledger {
         };
         // Fails only when the writer is gone, and then the receiver says so.
         let _writer_gone = self.commands.send(command).await;
-        SettleTicket(stored)
+        PendingSettle(stored)
     }
 
     /// Carries out an operator's command.

@@ -40,9 +40,9 @@ pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded)
         reservation,
         outcome: outcome.clone(),
     };
-    let ticket = proxy.ledger.settle(report).await;
+    let pending = proxy.ledger.settle(report).await;
     let mut state = None;
-    match tokio::time::timeout(proxy.settings.settle_wait, ticket.stored()).await {
+    match tokio::time::timeout(proxy.settings.settle_wait, pending.stored()).await {
         Ok(Ok(settled)) => {
             flags.extend(settled.flags);
             remaining = settled.remaining;
