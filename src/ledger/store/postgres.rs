@@ -17,17 +17,16 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::timeout;
 
 use super::rows::Cells as _;
-use super::{READ_WAIT_MAX, ROLLBACK_TIMEOUT, Store, StoreError, control, timed_out, within_step};
+use super::{
+    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
+    within_step,
+};
 use crate::clock::Clock;
 use crate::domain::id::ReservationId;
 use crate::ledger::book::{Book, Loaded, Wanted};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// How long a commit may take: less than `statement_timeout`. Where a standby has to confirm, PostgreSQL
-/// answers that limit with a commit that the standby does not have; here it counts as not confirmed.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Readers that may work at once.
 const READERS_MAX: u32 = 4;
@@ -164,7 +163,7 @@ impl Store for PostgresStore {
         }
         let connection = self.connected().await?;
         let commit = sqlx::query("/* postgres commit */ COMMIT").execute(connection);
-        let committed = timeout(COMMIT_TIMEOUT, commit).await;
+        let committed = timeout(STEP_TIMEOUT, commit).await;
         let error = match committed {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => error,
