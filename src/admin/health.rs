@@ -1,4 +1,4 @@
-//! `/healthz`: the process answers. `/readyz`: it can take money.
+//! `/healthz`: the process answers. `/readyz`: it can read its ledger, and is not draining.
 
 use axum::Json;
 use axum::extract::State;

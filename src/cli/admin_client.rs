@@ -126,7 +126,13 @@ impl AdminClient {
             .await
             .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
             .flatten()
-            .with_context(|| format!("the admin API at {} does not answer", self.base))?;
+            .with_context(|| {
+                format!(
+                    "the admin API at {} does not answer (is `serve` running, and is this its \
+                     admin.listen? --admin-url names another)",
+                    self.base
+                )
+            })?;
         let answer: Value = serde_json::from_slice(&body)
             .with_context(|| format!("{} answered {status}, not JSON", self.base))?;
         if status.is_success() {

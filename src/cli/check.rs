@@ -13,7 +13,8 @@ use crate::config::{Settings, read_roots, read_server_identity};
 /// Check settings, secrets, ledger and Stripe account, without serving
 ///
 /// Prints a line for each part: ok, warn or wrong. Exits with 1 where anything is wrong. Changes
-/// nothing. Whether the listeners' ports are free is not checked.
+/// nothing. Whether the listeners' ports are free is not checked. An SQLite ledger that a running
+/// `serve` has open is called wrong, since a second `serve` could not start on it.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_help = SECRETS_HELP)]
 pub(super) struct CheckArgs {

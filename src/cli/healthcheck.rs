@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// A status and a few reasons.
 const ANSWER_BYTES_MAX: usize = 1 << 16;
 
-/// Ask the running server whether it can take money: exit code 0 or 1
+/// Ask the running server whether it is ready to serve: exit code 0 or 1
 #[derive(Debug, Args)]
 pub(super) struct HealthcheckArgs {
     #[command(flatten)]
