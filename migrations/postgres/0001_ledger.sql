@@ -3,7 +3,7 @@
 -- States, kinds and operations are stored by name, so that an operator can read them.
 
 -- Facts about this ledger: min_binary (the oldest version that may run on this schema), and, once
--- pinned, account and livemode.
+-- pinned, account and mode.
 CREATE TABLE meta (
     name  TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
