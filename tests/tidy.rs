@@ -221,8 +221,8 @@ fn one_word_one_meaning() {
             .unwrap_or(&path)
             .display()
             .to_string();
-        // The tables above spell the words out.
-        if name == "tests/tidy.rs" {
+        // The tables above spell the words out, and the contract quotes Stripe.
+        if ["tests/tidy.rs", "docs/stripe-contract.md"].contains(&name.as_str()) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap_or_default().to_lowercase();
