@@ -31,17 +31,20 @@ pub(super) async fn forward(proxy: &Proxy, judged: &Judged, cleared: Cleared) ->
     let Cleared { ticket, send_by } = cleared;
     let reservation = ticket.reservation().clone();
     let mut headers = judged.upstream_headers.clone();
-    // Keys are visible ASCII: given ones are judged, derived ones are hex.
-    if let Ok(key) = HeaderValue::from_str(&reservation.send.upstream_key) {
-        headers.insert(&IDEMPOTENCY_KEY, key);
-    }
-    let outgoing = MoneySend {
-        path: judged.call.path(),
-        headers,
-        body: judged.body.clone(),
-        send_by,
+    let sent = match HeaderValue::from_str(&reservation.send.upstream_key) {
+        Ok(key) => {
+            headers.insert(&IDEMPOTENCY_KEY, key);
+            let outgoing = MoneySend {
+                path: judged.call.path(),
+                headers,
+                body: judged.body.clone(),
+                send_by,
+            };
+            send_once(proxy, &outgoing).await
+        }
+        // Given keys are judged and derived ones are hex; without its key nothing may ever leave.
+        Err(_) => Err(UpstreamError::NotSent(None)),
     };
-    let sent = send_once(proxy, &outgoing).await;
     let outcome = outcome(&reservation, judged, &sent);
     if outcome == Outcome::Unknown {
         proxy.breaker.unknown();

@@ -108,6 +108,11 @@ impl FormTree {
         out
     }
 
+    /// The outermost names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(String::as_str)
+    }
+
     /// What stands under `name`.
     pub fn get(&self, name: &str) -> Option<&FormValue> {
         self.fields.get(name)

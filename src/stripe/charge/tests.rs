@@ -40,7 +40,7 @@ fn spellings_of_one_request_have_one_body() {
 /// Parameters beside a good currency, the code, the parameter to blame.
 const BAD: [(&str, &str, &str); 18] = [
     ("", "parameter_missing", "amount"),
-    ("AMOUNT=5", "parameter_missing", "amount"),
+    ("AMOUNT=5", "parameter_unknown", "AMOUNT"),
     ("amount=", "parameter_invalid_integer", "amount"),
     ("amount=+100", "parameter_invalid_integer", "amount"),
     ("amount=%2B100", "parameter_invalid_integer", "amount"),
@@ -89,12 +89,14 @@ fn charges_that_cannot_be_judged_are_refused() {
 }
 
 #[test]
-fn what_could_raise_the_amount_is_refused() {
+fn a_name_that_is_not_listed_could_raise_the_amount_and_is_refused() {
     for name in [
         "payment_method_options[card][request_overcapture]=if_available",
         "amount_details[tip][amount]=5",
         "amount_to_capture=5",
         "automatic_tax[enabled]=true",
+        "tip=5",
+        "Amount=5",
     ] {
         let error = create(&format!("amount=1&currency=usd&{name}")).unwrap_err();
         assert_eq!(error.code, "parameter_unknown", "{name}");
