@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -37,7 +37,13 @@ pub enum FileError {
 #[derive(Debug)]
 pub(crate) struct LedgerFile {
     _lock: File,
+    path: PathBuf,
+    identity: Identity,
 }
+
+/// Device and inode: which file a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Identity(u64, u64);
 
 impl LedgerFile {
     /// Creates what is missing and takes the lock, or tells who is in the way.
@@ -79,8 +85,31 @@ impl LedgerFile {
             Err(TryLockError::WouldBlock) => return Err(FileError::Locked { lock: lock_path }),
             Err(TryLockError::Error(source)) => return Err(failed(&lock_path)(source)),
         }
-        Ok(Self { _lock: lock })
+        let identity = identity(path).map_err(failed(path))?;
+        Ok(Self {
+            _lock: lock,
+            path: path.to_owned(),
+            identity,
+        })
     }
+
+    /// Fails where the name no longer stands for the file that was opened: what is written to a file that
+    /// was moved, deleted or replaced is not there at the next start, and would be charged again.
+    pub(crate) fn check_in_place(&self) -> io::Result<()> {
+        if identity(&self.path)? == self.identity {
+            Ok(())
+        } else {
+            let path = self.path.display();
+            Err(io::Error::other(format!(
+                "{path} is another file than the one that was opened"
+            )))
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    let metadata = path.metadata()?;
+    Ok(Identity(metadata.dev(), metadata.ino()))
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {

@@ -51,7 +51,7 @@ pub(crate) struct SqliteStore {
     next_id: i64,
     checkpoints: JoinHandle<()>,
     /// Held for as long as this process writes.
-    _file: LedgerFile,
+    file: LedgerFile,
 }
 
 /// How every connection to `path` is made. Commits are durable when they are confirmed; checkpoints are
@@ -106,7 +106,7 @@ impl SqliteStore {
             clock,
             next_id,
             checkpoints,
-            _file: file,
+            file,
         })
     }
 
@@ -140,6 +140,8 @@ impl SqliteStore {
 impl Store for SqliteStore {
     async fn begin(&mut self, wanted: &Wanted) -> Result<Loaded, StoreError> {
         let now = self.clock.now();
+        let in_place = self.file.check_in_place();
+        in_place.map_err(|error| StoreError::Unavailable(error.into()))?;
         let loaded = within_step(async {
             let connection = self.connected().await?;
             load::load(connection, wanted, now).await

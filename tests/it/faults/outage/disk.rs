@@ -1,5 +1,7 @@
 //! The disk under the SQLite ledger takes no more bytes, then does again.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -15,7 +17,7 @@ use crate::support::http::{Client, Reply};
 use crate::support::operator::Operator;
 use crate::support::patience::{until, within};
 use crate::support::world::{environment, ledger_url, try_charge};
-use crate::support::{LedgerKind, VaultKey};
+use crate::support::{LedgerKind, VaultKey, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_money_and_loses_nothing() {
@@ -48,6 +50,25 @@ async fn a_full_disk_refuses_money_and_loses_nothing() {
     place.charge(&key, "cus_3").await.expect(200);
     assert_eq!(place.sandbox.charges().len(), 3);
     place.until_balanced(&key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_moved_away_takes_no_money() {
+    let world = World::on(LedgerKind::Sqlite).await;
+    let key = world.issue(100_000, json!({})).await;
+    world.charge(&key, charge("cus_1", "k1")).await.expect(200);
+    let file = PathBuf::from(world.ledger_url().trim_start_matches("sqlite://"));
+    let moved = file.with_extension("moved");
+    fs::rename(&file, &moved).unwrap();
+    for other in ["missing", "replaced"] {
+        let refused = world.charge(&key, charge("cus_2", "k2")).await.expect(503);
+        assert_eq!(refused.code(), "ledger_unavailable", "{other}");
+        fs::write(&file, "").unwrap();
+    }
+    assert!(world.sandbox.charges_of("cus_2").is_empty());
+    fs::rename(&moved, &file).unwrap();
+    world.charge(&key, charge("cus_2", "k2")).await.expect(200);
+    world.assert_balanced(&key).await;
 }
 
 struct Place {
