@@ -26,6 +26,7 @@ use spendcap::sandbox::{Sandbox, SandboxSettings};
 use tokio::time::Instant;
 
 const ROUNDS: usize = 3;
+const ADMIN_TOKEN: &str = "admin-token-of-the-benchmark";
 
 struct Path {
     name: &'static str,
@@ -98,7 +99,7 @@ async fn start(sandbox: &Sandbox, ledger: &str) -> App {
         ("SPENDCAP_LEDGER_URL", ledger),
         ("SPENDCAP_UPSTREAM_BASE_URL", &sandbox.base_url()),
         ("STRIPE_SECRET_KEY", SECRET_KEY_DEFAULT),
-        ("SPENDCAP_ADMIN_TOKEN", "bench"),
+        ("SPENDCAP_ADMIN_TOKEN", ADMIN_TOKEN),
     ]
     .into_iter()
     .collect();
@@ -115,7 +116,7 @@ async fn issue(app: &App) -> String {
         "expires_at": Clock::system().now().unix_seconds() + 86_400,
     });
     let request = Request::post(format!("http://{}/v1/vault_keys", app.admin_addr()))
-        .header("authorization", "Bearer bench")
+        .header("authorization", format!("Bearer {ADMIN_TOKEN}"))
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(wish.to_string())))
         .unwrap();
