@@ -35,7 +35,7 @@ pub(super) async fn healthz() -> Json<Health> {
     })
 }
 
-/// The ledger can be read, its schema is known, and the process is not draining.
+/// The ledger can be read and written, its schema is known, and the process is not draining.
 #[utoipa::path(
     get, path = "/readyz", tag = "Health", security(()),
     responses((status = 200, body = Health), (status = 503, body = Health)),
@@ -44,6 +44,9 @@ pub(super) async fn readyz(State(state): State<AdminState>) -> (StatusCode, Json
     let mut reasons = Vec::new();
     if state.draining.is_cancelled() {
         reasons.push("draining: the process is about to end".to_owned());
+    }
+    if !state.ledger.is_writable() {
+        reasons.push("ledger: the last write failed; it is tried again every second".to_owned());
     }
     let schema_version = match state.ledger.reads().ready().await {
         Ok(ready) => Some(ready.schema_version),

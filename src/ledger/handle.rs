@@ -10,7 +10,7 @@ use super::book::SendTimes;
 use super::command::{Answer, ControlDone, ControlError, ControlRequest, Settled, Verdict, Work};
 use super::reads::Reads;
 use super::store::Store;
-use super::writer::{Command, Writer};
+use super::writer::{Command, Writable, Writer};
 use crate::domain::decision::Ask;
 use crate::domain::settlement::Report;
 
@@ -40,6 +40,7 @@ pub enum LedgerError {
 pub struct Ledger {
     commands: mpsc::Sender<Command>,
     reads: Reads,
+    writable: Writable,
 }
 
 /// The ledger can take money: what `/readyz` reports.
@@ -72,9 +73,16 @@ impl Ledger {
         times: SendTimes,
     ) -> (Self, JoinHandle<()>) {
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
-        let writer = tokio::spawn(Writer::new(store, times, queue).run());
+        let writable = Writable::yes();
+        let writer = Writer::new(store, times, queue, writable.clone());
+        let writer = tokio::spawn(writer.run());
         tokio::spawn(sweep(commands.downgrade()));
-        (Self { commands, reads }, writer)
+        let ledger = Self {
+            commands,
+            reads,
+            writable,
+        };
+        (ledger, writer)
     }
 
     /// Decides a request that can move money; the answer comes after its commit.
@@ -117,6 +125,11 @@ impl Ledger {
             Ok(Err(error)) => Err(error),
             Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
         }
+    }
+
+    /// False from a write that failed until one that did not; tried again every second.
+    pub fn is_writable(&self) -> bool {
+        self.writable.get()
     }
 
     /// Looks things up without going through the writer.

@@ -44,6 +44,9 @@ pub(crate) trait Store: Send + 'static {
     /// Ends the transaction without writing.
     fn rollback(&mut self) -> impl Future<Output = ()> + Send;
 
+    /// Writes a little on its own, to learn whether writing works again.
+    fn probe_write(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// True where all of these reservations are stored: reads back an ambiguous commit on a connection
     /// of its own.
     fn all_stored(

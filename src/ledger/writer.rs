@@ -4,6 +4,7 @@
 //! commits once and answers all.
 
 mod batch;
+mod health;
 mod wake;
 
 use std::time::Duration;
@@ -17,6 +18,8 @@ use super::handle::LedgerError;
 use super::store::{Store, StoreError};
 use batch::{Attempt, attempt};
 use wake::Wakers;
+
+pub(super) use health::Writable;
 
 /// Largest batch: beyond some hundreds a larger one gains little and makes the first caller wait.
 const BATCH_MAX: usize = 512;
@@ -44,16 +47,23 @@ pub(super) struct Writer<S> {
     /// Settles that must be stored and could not be yet. Bounded by what is in flight.
     backlog: Vec<Command>,
     wakers: Wakers,
+    writable: Writable,
 }
 
 impl<S: Store> Writer<S> {
-    pub(super) fn new(store: S, times: SendTimes, commands: mpsc::Receiver<Command>) -> Self {
+    pub(super) fn new(
+        store: S,
+        times: SendTimes,
+        commands: mpsc::Receiver<Command>,
+        writable: Writable,
+    ) -> Self {
         Self {
             store,
             times,
             commands,
             backlog: Vec::new(),
             wakers: Wakers::default(),
+            writable,
         }
     }
 
@@ -93,6 +103,13 @@ impl<S: Store> Writer<S> {
     }
 
     async fn execute(&mut self, batch: Vec<Command>) {
+        let swept = batch
+            .iter()
+            .any(|command| matches!(command.work, Work::Sweep));
+        if swept && !self.writable.get() && self.store.probe_write().await.is_ok() {
+            // Nobody may be asking: a load balancer sends nothing to a replica that is not ready.
+            self.writable.works();
+        }
         match self.attempt(&batch).await {
             Attempt::Stored(answers) => self.deliver(batch, answers),
             // One command's race or mistake must not fail the others.
@@ -148,12 +165,8 @@ impl<S: Store> Writer<S> {
     }
 
     async fn attempt(&mut self, batch: &[Command]) -> Attempt {
-        attempt(
-            &mut self.store,
-            self.times,
-            batch.iter().map(|command| &command.work),
-        )
-        .await
+        let works = batch.iter().map(|command| &command.work);
+        attempt(&mut self.store, self.times, works).await
     }
 
     /// Whether an ambiguous commit is stored. New rows tell, since their ids are this process's own; a
@@ -184,6 +197,10 @@ impl<S: Store> Writer<S> {
     fn fail(&mut self, batch: Vec<Command>, error: &StoreError) {
         let source = std::error::Error::source(error).map(ToString::to_string);
         tracing::error!(error = %error, source, commands = batch.len(), "The ledger was not written");
+        // A race that was lost too often is no fault of the database.
+        if !matches!(error, StoreError::Conflict) {
+            self.writable.failed();
+        }
         for command in batch {
             if matches!(command.work, Work::Settle(_)) {
                 self.backlog.push(command);

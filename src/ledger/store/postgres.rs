@@ -34,6 +34,10 @@ const READERS_MAX: u32 = 4;
 /// Reservation ids come in blocks of this many.
 const ID_BLOCK: i64 = 1024;
 
+const PROBE_WRITE: &str = "/* postgres probe_write */
+    INSERT INTO meta (name, value) VALUES ('write_probe', $1)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
 /// The writer's connection.
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
@@ -184,6 +188,27 @@ impl Store for PostgresStore {
         if !matches!(timeout(ROLLBACK_TIMEOUT, rollback).await, Ok(Ok(_))) {
             self.connection = None;
         }
+    }
+
+    async fn probe_write(&mut self) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let probed = match self.connected().await {
+            Ok(connection) => {
+                within_step(async {
+                    let probe = sqlx::query(PROBE_WRITE).bind(now.0.to_string());
+                    probe
+                        .execute(connection)
+                        .await
+                        .map_err(StoreError::Unavailable)
+                })
+                .await
+            }
+            Err(error) => Err(error),
+        };
+        if probed.is_err() {
+            self.connection = None;
+        }
+        probed.map(|_| ())
     }
 
     async fn all_stored(&mut self, ids: &BTreeSet<ReservationId>) -> Result<bool, StoreError> {

@@ -38,6 +38,10 @@ const READERS_MAX: u32 = 4;
 /// Rows that may wait between the database's thread and the writer: more than most batches load.
 const ROWS_BUFFERED: usize = 2048;
 
+const PROBE_WRITE: &str = "/* sqlite probe_write */
+    INSERT INTO meta (name, value) VALUES ('write_probe', $1)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
 const HOLD_IN_FLIGHT: &str = "/* sqlite SqliteStore::open */
     UPDATE reservations SET state = 'held', version = version + 1 WHERE state = 'in_flight'";
 
@@ -188,6 +192,25 @@ impl Store for SqliteStore {
         if !matches!(timeout(ROLLBACK_TIMEOUT, rollback).await, Ok(Ok(_))) {
             self.connection = None;
         }
+    }
+
+    async fn probe_write(&mut self) -> Result<(), StoreError> {
+        let in_place = self.file.check_in_place();
+        in_place.map_err(|error| StoreError::Unavailable(error.into()))?;
+        let now = self.clock.now();
+        let probed = within_step(async {
+            let connection = self.connected().await?;
+            let probe = sqlx::query(PROBE_WRITE).bind(now.0.to_string());
+            probe
+                .execute(connection)
+                .await
+                .map_err(StoreError::Unavailable)
+        })
+        .await;
+        if probed.is_err() {
+            self.connection = None;
+        }
+        probed.map(|_| ())
     }
 
     async fn all_stored(&mut self, ids: &BTreeSet<ReservationId>) -> Result<bool, StoreError> {

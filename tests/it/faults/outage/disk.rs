@@ -29,7 +29,23 @@ async fn a_full_disk_refuses_money_and_loses_nothing() {
     let refused = place.charge(&key, "cus_2").await.expect(503);
     assert_eq!(refused.code(), "ledger_unavailable");
     assert!(place.sandbox.charges_of("cus_2").is_empty());
+    // Reading works, and yet no money can be taken: a load balancer is told, and told when it is over.
+    let operator = place.operator();
+    let not_ready = operator
+        .admin(Method::GET, "/readyz", None)
+        .await
+        .expect(503);
+    assert!(
+        not_ready.text.contains("last write failed"),
+        "{}",
+        not_ready.text
+    );
     place.limit_files_to("unlimited");
+    until("it is ready again", async || {
+        let ready = operator.admin(Method::GET, "/readyz", None).await;
+        (ready.status == 200).then_some(())
+    })
+    .await;
     place.charge(&key, "cus_2").await.expect(200);
 
     // And between the reserve and the settle.
