@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::{Ledger, LedgerError};
@@ -16,6 +16,13 @@ use crate::ledger::{Ledger, LedgerError};
 /// How long an entry serves before it is read again: how long the secret of a rotated key may outlive its
 /// grace. A read a second for each key in use costs nothing.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// How long an entry serves while the ledger cannot be read: a short outage does not stop reads, a long
+/// one does not keep the secret of a rotated key alive.
+const KNOWN_FOR: Duration = Duration::from_mins(1);
+
+/// How long a request waits for another one that reads the same key.
+const TURN_WAIT: Duration = Duration::from_secs(5);
 
 /// More entries than any fleet has keys in use; beyond it stale ones are dropped.
 const ENTRIES_MAX: usize = 100_000;
@@ -74,7 +81,10 @@ impl KeyCache {
             (_, Turn::Mine(turn)) => turn,
             // Somebody is reading it: until then what is known serves.
             (Some(entry), Turn::Another(_)) => return Ok(Some(Arc::clone(&entry.key))),
-            (None, Turn::Another(turn)) => turn.lock().await,
+            // Where the ledger does not answer, each turn takes as long as a read is given.
+            (None, Turn::Another(turn)) => timeout(TURN_WAIT, turn.lock())
+                .await
+                .map_err(|_elapsed| LedgerError::Unavailable)?,
         };
         if let Some(entry) = self.entry(&secret_hash).filter(Entry::is_fresh) {
             return Ok(Some(entry.key));
@@ -85,8 +95,11 @@ impl KeyCache {
                 self.entries.remove(&secret_hash);
                 Ok(None)
             }
-            // Money is refused by the reserve anyway; reads of a known key go on.
-            Err(error) => known.map(|entry| Some(entry.key)).ok_or(error),
+            // A key that was known a moment ago goes on reading; money meets the ledger itself.
+            Err(error) => known
+                .filter(|entry| entry.read_at.elapsed() < KNOWN_FOR)
+                .map(|entry| Some(entry.key))
+                .ok_or(error),
         }
     }
 

@@ -11,10 +11,12 @@ use http::Method;
 use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 use crate::support::patience::{until, within};
 use crate::support::postgres::fresh_database;
 use crate::support::relay::Relay;
+use crate::support::world::try_charge;
 use crate::support::{Charge, VaultKey, World};
 
 /// The default of `proxy.settle_wait_ms`, and time for a slow machine.
@@ -103,6 +105,36 @@ async fn settled_later(go_away: fn(&Relay)) {
 }
 
 /// A world whose way to PostgreSQL is a relay.
+/// A run begins under a key that this replica does not know while the ledger does not answer: nobody queues
+/// up behind the others' attempts to read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_under_an_unknown_key_is_refused_in_bounded_time() {
+    let (world, relay) = behind_a_relay().await;
+    let stranger = world.issue(100_000, json!({})).await;
+    let posts_before = posts(&world);
+    relay.stall();
+    let began = Instant::now();
+    let mut crowd = JoinSet::new();
+    for _ in 0..20 {
+        let (client, url) = (world.client.clone(), world.proxy_url(0));
+        let secret = stranger.secret.clone();
+        crowd.spawn(async move {
+            let charge = charge("cus_1", "k1");
+            try_charge(&client, &url, &secret, charge).await.unwrap()
+        });
+    }
+    for refused in within("answers", crowd.join_all()).await {
+        assert_eq!(refused.expect(503).code(), "ledger_unavailable");
+    }
+    // One turn and one read, not twenty of them.
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(posts(&world), posts_before);
+}
+
 async fn behind_a_relay() -> (World, Relay) {
     let url = fresh_database().await;
     let (server, database) = url.rsplit_once('/').unwrap();
