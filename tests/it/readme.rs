@@ -146,6 +146,7 @@ fn variables_are_settings_or_secrets() {
         "STRIPE_SECRET_KEY",
         "STRIPE_SECRET_KEY_FILE",
         "SPENDCAP_ADMIN_TOKEN",
+        "SPENDCAP_ADMIN_TOKEN_FILE",
         "SPENDCAP_ADMIN_URL",
         "SPENDCAP_SECTION_KEY",
     ];
