@@ -18,3 +18,4 @@ mod race;
 mod readme;
 mod sandbox;
 mod support;
+mod wire_clients;

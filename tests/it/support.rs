@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: a whole spendcap over real sockets, and clients for it.
 
+pub(crate) mod clients;
 pub(crate) mod daemon;
 pub(crate) mod hold;
 pub(crate) mod http;
@@ -7,6 +8,7 @@ pub(crate) mod operator;
 pub(crate) mod outside;
 pub(crate) mod patience;
 pub(crate) mod postgres;
+pub(crate) mod program;
 pub(crate) mod raw;
 pub(crate) mod relay;
 pub(crate) mod world;
