@@ -92,7 +92,9 @@ pub fn judge_create(body: &[u8], headers: &HeaderMap) -> Result<JudgedCharge, Ba
     let currency = parse_currency("currency", required(&form, "currency")?)?;
     form.normalise("currency", currency.as_str());
     let customer = form.scalar("customer")?.map(parse_customer).transpose()?;
-    check_capture(form.scalar("capture")?)?;
+    if let Some(capture) = form.scalar("capture")?.map(parse_capture).transpose()? {
+        form.normalise("capture", capture);
+    }
     Ok(JudgedCharge {
         money: Money { amount, currency },
         customer,
@@ -137,11 +139,13 @@ fn required<'a>(form: &'a FormTree, name: &str) -> Result<&'a str, BadParameter>
     })
 }
 
-/// An authorisation is reserved like a charge, so either will do; anything else Stripe might read in its own way.
-fn check_capture(text: Option<&str>) -> Result<(), BadParameter> {
+/// As Stripe is given it: an authorisation is reserved like a charge, so either will do. stripe-python 6 writes
+/// `True` and `False` (seen on the wire); anything else Stripe might read in its own way.
+fn parse_capture(text: &str) -> Result<&'static str, BadParameter> {
     match text {
-        None | Some("true" | "false") => Ok(()),
-        Some(other) => {
+        "true" | "True" => Ok("true"),
+        "false" | "False" => Ok("false"),
+        other => {
             let message = format!("Invalid boolean: {}. Send true or false.", echo(other));
             Err(bad(parameter::CHARGE_INVALID, "capture", message))
         }

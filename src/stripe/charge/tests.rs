@@ -35,6 +35,10 @@ fn spellings_of_one_request_have_one_body() {
     let other = create("expand%5B0%5D=customer&currency=USD&amount=%3100").unwrap();
     assert_eq!(one, other);
     assert!(one.customer.is_none());
+    for (plain, of_python) in [("true", "True"), ("false", "False")] {
+        let judged = |capture| create(&format!("amount=1&currency=usd&capture={capture}")).unwrap();
+        assert_eq!(judged(plain), judged(of_python));
+    }
 }
 
 /// Parameters beside a good currency, the code, the parameter to blame.
@@ -60,7 +64,7 @@ const BAD: [(&str, &str, &str); 18] = [
     ),
     ("amount=1&capture=", "charge_invalid_parameter", "capture"),
     (
-        "amount=1&capture=False",
+        "amount=1&capture=FALSE",
         "charge_invalid_parameter",
         "capture",
     ),
