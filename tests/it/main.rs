@@ -17,5 +17,6 @@ mod policies;
 mod race;
 mod readme;
 mod sandbox;
+mod sdks;
 mod support;
 mod wire_clients;
