@@ -78,15 +78,19 @@ struct MethodDetails {
 struct Card {
     brand: &'static str,
     country: &'static str,
+    exp_month: u8,
+    exp_year: u16,
     funding: &'static str,
     last4: &'static str,
 }
 
-/// Every source is a Visa test card.
+/// Every source is a Visa test card. A typed SDK reads no charge that lacks what a card always has.
 const VISA: MethodDetails = MethodDetails {
     card: Card {
         brand: "visa",
         country: "US",
+        exp_month: 12,
+        exp_year: 2034,
         funding: "credit",
         last4: "4242",
     },

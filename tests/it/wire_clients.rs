@@ -1,6 +1,7 @@
-//! Clients of other languages that send what an SDK sends on the wire (contract §3, §4), where the SDK itself
-//! is not to be had: curl, Go's net/http, PHP's curl extension, Ruby's net/http.
+//! Clients that the README's official SDKs do not stand for: async-stripe, plain curl, and Go, PHP and Ruby as
+//! their SDKs send on the wire (contract §3, §4), where the SDKs themselves are not to be had.
 
+mod async_stripe;
 mod curl;
 mod lost;
 mod sender;

@@ -1,6 +1,6 @@
 //! Other programs, which a test runs to their end, and not for ever.
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -57,15 +57,23 @@ impl Drop for Group {
 }
 
 /// Runs it to its end. Past `limit` it is killed with what it has started, and the test fails.
-pub(crate) async fn run(mut command: Command, limit: Duration) -> Ran {
+pub(crate) async fn run(command: Command, limit: Duration) -> Ran {
+    run_on(command, String::new(), limit).await
+}
+
+/// The same with `input` as its standard input.
+pub(crate) async fn run_on(mut command: Command, input: String, limit: Duration) -> Ran {
     let what = format!("{command:?}");
     let spawned = command
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
     let mut child = spawned.unwrap_or_else(|error| panic!("{what} does not start: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    // It may end without having read all of it, which its output explains.
+    thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let stdout = collect(child.stdout.take().unwrap());
     let stderr = collect(child.stderr.take().unwrap());
     let mut group = Group(Some(child));
