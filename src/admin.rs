@@ -16,6 +16,7 @@ mod flags;
 mod health;
 mod json;
 mod list;
+mod metrics;
 mod openapi;
 mod param;
 mod path;
@@ -26,6 +27,8 @@ mod reservations;
 mod serve;
 mod vault_keys;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
@@ -35,7 +38,9 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{AdminTokens, DefaultsConfig};
 use crate::ledger::Ledger;
+use crate::telemetry::metrics::Metrics;
 
+pub use metrics::Gauges;
 pub use openapi::openapi_json;
 pub use serve::serve;
 
@@ -49,7 +54,11 @@ pub struct AdminState {
     /// Who may ask; replaced when the tokens' file changes.
     pub tokens: watch::Receiver<AdminTokens>,
     /// What a vault key gets when its creation does not say.
-    pub defaults: std::sync::Arc<DefaultsConfig>,
+    pub defaults: Arc<DefaultsConfig>,
+    /// What this process counted.
+    pub metrics: Arc<Metrics>,
+    /// What the ledger holds, for `/metrics`.
+    pub gauges: Gauges,
     /// Cancelled once the process begins to drain: `/readyz` then answers 503.
     pub draining: CancellationToken,
 }
@@ -78,6 +87,7 @@ pub fn router(state: AdminState) -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::scrape))
         .route("/openapi.json", get(openapi::serve))
         .merge(guarded)
         .fallback(error::unknown_path)

@@ -14,13 +14,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{self, AdminState};
+use crate::admin::{self, AdminState, Gauges};
 use crate::clock::Clock;
 use crate::config::{Config, LedgerUrl, Settings, StripeKey};
 use crate::domain::decision::FORWARD_WINDOW_MS;
 use crate::ledger::book::SendTimes;
 use crate::ledger::{Ledger, LedgerOptions};
 use crate::proxy::{self, BreakerSettings, Drain, KeyOwner, Parts, Platform, Proxy, ProxySettings};
+use crate::telemetry::metrics::Metrics;
 
 /// Between the upstream timeout and the moment a row is held: time to record a late answer.
 const DEADLINE_GRACE: Duration = Duration::from_secs(15);
@@ -53,6 +54,7 @@ impl App {
             secrets,
             watch,
         } = settings;
+        let metrics = Arc::new(Metrics::new()?);
         let (ledger, writer_task) = open_ledger(&config, clock.clone(), true).await?;
         let upstream = tls::upstream(&config.upstream, clock.clone(), &secrets.stripe_key)?;
         let platform = secrets::pin(&ledger, &upstream, &secrets.stripe_key).await?;
@@ -60,7 +62,6 @@ impl App {
         let proxy_listener = bind(config.proxy.listen, "proxy.listen").await?;
         let admin_listener = bind(config.admin.listen, "admin.listen").await?;
         let (proxy_addr, admin_addr) = (proxy_listener.local_addr()?, admin_listener.local_addr()?);
-        let acceptor = config.proxy.tls.as_ref().map(tls::acceptor).transpose()?;
         let draining = CancellationToken::new();
         let proxy = Proxy::new(Parts {
             ledger: ledger.clone(),
@@ -69,25 +70,19 @@ impl App {
             breaker: breaker(&config),
             platform: platform.clone(),
             settings: bounds(&config),
+            metrics: Arc::clone(&metrics),
             draining: draining.clone(),
         });
         let (stop_proxy, stop_rest) = (CancellationToken::new(), CancellationToken::new());
-        let drain = Drain {
-            stop: stop_proxy.clone(),
-            patience: config.upstream.timeout.saturating_add(FLUSH),
-        };
-        let proxy_task = tokio::spawn(proxy::serve(
-            Arc::clone(&proxy),
-            proxy_listener,
-            acceptor,
-            drain,
-        ));
+        let proxy_task = serve_proxy(&config, &proxy, proxy_listener, stop_proxy.clone())?;
         let (tokens, tokens_now) = watch::channel(secrets.admin_tokens);
         let state = AdminState {
             ledger: ledger.clone(),
             clock: clock.clone(),
             tokens: tokens_now,
             defaults: Arc::new(config.defaults.clone()),
+            metrics,
+            gauges: Gauges::default(),
             draining: draining.clone(),
         };
         let admin_stop = stop_rest.clone().cancelled_owned();
@@ -208,6 +203,20 @@ fn announce(config: &Config, platform: Option<&Platform>) {
         account = platform.and_then(|platform| platform.account.as_deref()),
         "Starting"
     );
+}
+
+/// Serves the data plane until `stop`, then finishes what is under way.
+fn serve_proxy(
+    config: &Config,
+    proxy: &Arc<Proxy>,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> anyhow::Result<JoinHandle<()>> {
+    let acceptor = config.proxy.tls.as_ref().map(tls::acceptor).transpose()?;
+    let patience = config.upstream.timeout.saturating_add(FLUSH);
+    let drain = Drain { stop, patience };
+    let serving = proxy::serve(Arc::clone(proxy), listener, acceptor, drain);
+    Ok(tokio::spawn(serving))
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {

@@ -23,7 +23,7 @@ pub use inspect::{Inspected, Weakness};
 pub use open::{LedgerOptions, OpenError};
 pub use pin::PinError;
 pub use reads::{
-    AuditEntry, CapSums, FlagFilter, Listed, Page, PeriodCap, PeriodRollUp, Reads,
-    ReservationFilter, StateSums, VaultKeyFilter,
+    AuditEntry, CapStanding, CapSums, FlagFilter, Listed, Page, PeriodCap, PeriodRollUp, Reads,
+    ReservationFilter, ShownKey, Standing, StateSums, VaultKeyFilter,
 };
 pub use schema::SchemaError;

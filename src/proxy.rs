@@ -35,6 +35,7 @@ use crate::clock::Clock;
 use crate::domain::idempotency::KeyScope;
 use crate::domain::refusal::Refusal;
 use crate::ledger::Ledger;
+use crate::telemetry::metrics::Metrics;
 
 pub use breaker::BreakerSettings;
 pub use server::{Drain, serve};
@@ -95,6 +96,7 @@ pub struct Proxy {
     platform: OnceLock<Platform>,
     settings: ProxySettings,
     permits: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
     tasks: TaskTracker,
     draining: CancellationToken,
 }
@@ -114,6 +116,8 @@ pub struct Parts {
     pub platform: Option<Platform>,
     /// The bounds.
     pub settings: ProxySettings,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
     /// Once cancelled, answers ask clients to close their connections.
     pub draining: CancellationToken,
 }
@@ -131,6 +135,7 @@ impl Proxy {
             platform: parts.platform.map(OnceLock::from).unwrap_or_default(),
             settings: parts.settings,
             permits: Arc::new(Semaphore::new(parts.settings.in_flight_max)),
+            metrics: parts.metrics,
             tasks: TaskTracker::new(),
             draining: parts.draining,
         })

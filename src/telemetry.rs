@@ -1,3 +1,4 @@
 //! What the process tells about itself.
 
 pub mod logging;
+pub mod metrics;

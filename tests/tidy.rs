@@ -20,7 +20,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("clock", &["domain"]),
     ("config", &["domain"]),
-    ("telemetry", &["domain", "config"]),
+    ("telemetry", &["domain", "config", "stripe::envelope"]),
     ("stripe", &["domain"]),
     ("ledger", &["domain", "clock"]),
     ("proxy", CORE),

@@ -10,7 +10,7 @@ use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, Response,
 use utoipa::{Modify, OpenApi};
 
 use super::error::{ErrorBody, ErrorDetail};
-use super::{audit_log, flags, health, periods, reservations, vault_keys};
+use super::{audit_log, flags, health, metrics, periods, reservations, vault_keys};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -24,7 +24,7 @@ use super::{audit_log, flags, health, periods, reservations, vault_keys};
         reservations::list, reservations::retrieve, reservations::resolve,
         flags::list, flags::acknowledge,
         periods::retrieve, audit_log::list,
-        health::healthz, health::readyz, serve,
+        health::healthz, health::readyz, metrics::scrape, serve,
     ),
     components(schemas(ErrorBody, ErrorDetail)),
     security(("admin_token" = [])),

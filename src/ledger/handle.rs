@@ -132,6 +132,12 @@ impl Ledger {
         self.writable.get()
     }
 
+    /// Commands that wait for the writer.
+    pub fn queue_depth(&self) -> usize {
+        let room = self.commands.capacity();
+        self.commands.max_capacity().saturating_sub(room)
+    }
+
     /// Looks things up without going through the writer.
     pub fn reads(&self) -> &Reads {
         &self.reads

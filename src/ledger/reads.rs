@@ -3,6 +3,7 @@
 mod lists;
 mod query;
 mod roll_up;
+mod standing;
 
 use crate::domain::flag::FlagKind;
 use crate::domain::id::{AuditId, ReservationId, VaultKeyId};
@@ -19,6 +20,7 @@ use super::store::rows::{
 
 pub use query::Reads;
 pub use roll_up::{CapSums, PeriodCap, PeriodRollUp, StateSums};
+pub use standing::{CapStanding, ShownKey, Standing};
 
 /// A page of a list, newest first.
 #[derive(Clone, PartialEq, Eq, Debug)]

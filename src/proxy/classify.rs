@@ -11,7 +11,7 @@ use crate::domain::decision::{Ask, Look, Target};
 use crate::domain::digest::sha256_hex;
 use crate::domain::idempotency::{ClientKey, DerivedKey, Fingerprint};
 use crate::domain::money::Money;
-use crate::domain::operation::Permission;
+use crate::domain::operation::{MoneyOperation, Permission};
 use crate::domain::refusal::Refusal;
 use crate::ledger::command::Refused;
 use crate::stripe::catalog::{self, Classified, MoneyCall};
@@ -41,6 +41,12 @@ pub(super) struct MoneyRequest {
     upstream_headers: HeaderMap,
     /// The client's own headers, for the content type.
     headers: HeaderMap,
+}
+
+impl MoneyRequest {
+    pub(super) fn operation(&self) -> MoneyOperation {
+        self.call.operation()
+    }
 }
 
 /// **Proof** that a request was authenticated, permitted and judged. What goes upstream is made of it

@@ -16,12 +16,13 @@ use crate::domain::refusal::Refusal;
 use crate::domain::reservation::State;
 use crate::ledger::command::{Existing, Refused};
 use crate::stripe::envelope;
+use crate::telemetry::metrics::{Decision, Tally};
 
 /// A judged request's line, filled in as the request goes along.
 pub(super) struct MoneyLine<'a> {
     judged: &'a Judged,
     stages: Stages,
-    decision: &'static str,
+    tally: Tally,
     code: Option<&'static str>,
     reservation: Option<ReservationId>,
     /// What the answer proved.
@@ -60,11 +61,11 @@ impl Stages {
 }
 
 impl<'a> MoneyLine<'a> {
-    pub(super) fn start(judged: &'a Judged) -> Self {
+    pub(super) fn start(judged: &'a Judged, tally: Tally) -> Self {
         Self {
             judged,
             stages: Stages::start(),
-            decision: "refuse",
+            tally,
             code: None,
             reservation: None,
             outcome: None,
@@ -76,7 +77,7 @@ impl<'a> MoneyLine<'a> {
     /// The ledger has reserved it.
     pub(super) fn reserved(&mut self) {
         self.stages.reserve = self.stages.lap();
-        self.decision = "send";
+        self.tally.decide(Decision::Send);
     }
 
     /// Stripe answered, or did not.
@@ -100,7 +101,7 @@ impl<'a> MoneyLine<'a> {
     /// The ledger knows the object that answers it.
     pub(super) fn existing(&mut self, existing: &Existing) {
         self.stages.reserve = self.stages.lap();
-        self.decision = "answer_with_existing";
+        self.tally.decide(Decision::AnswerWithExisting);
         self.reservation = Some(existing.reservation);
     }
 
@@ -127,7 +128,7 @@ impl<'a> MoneyLine<'a> {
             customer = ask.customer,
             amount_minor = ask.money.amount.get(),
             currency = ask.money.currency.as_str(),
-            decision = self.decision,
+            decision = self.tally.decision().as_str(),
             code = self.code,
             reservation = self.reservation.map(|id| id.to_string()),
             outcome = self.outcome,
@@ -150,7 +151,7 @@ pub(super) fn refused_unjudged(asker: &Authenticated, refusal: &Refusal, answere
     tracing::info!(
         vault_key = asker.key().id.as_str(),
         billing_period = asker.key().billing_period,
-        decision = "refuse",
+        decision = Decision::Refuse.as_str(),
         code = code(refusal),
         status = answered.status.as_u16(),
         request_id = request_id(&answered.headers),

@@ -19,18 +19,30 @@ use super::respond::{Answered, Response};
 use super::{Proxy, forward, own_key, read, respond, settle};
 use crate::domain::refusal::{BadParameter, Refusal};
 use crate::ledger::command::Refused;
+use crate::telemetry::metrics::{Decision, Operation, Tally};
 
 /// A client has this long to send its body; bodies are small and clients are near.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a request came to before anything is reserved.
+enum Accepted {
+    /// It can move money, and goes on in a task that its client cannot cancel.
+    Judged(Box<Judged>, OwnedSemaphorePermit),
+    /// It is answered.
+    Answered(Answered),
+}
 
 impl Proxy {
     /// Answers one request. Every failure becomes an answer in Stripe's envelope.
     pub(super) async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response {
         let (parts, incoming) = request.into_parts();
-        let answered = match self.accept(&parts, incoming).await {
-            Ok(answered) => answered,
-            Err(refused) => respond::refused(&refused),
+        let mut tally = self.metrics.request();
+        let answered = match self.accept(&parts, incoming, &mut tally).await {
+            Ok(Accepted::Judged(judged, permit)) => self.detach(*judged, permit, tally).await,
+            Ok(Accepted::Answered(answered)) => Ok(answered),
+            Err(refused) => Err(refused),
         };
+        let answered = answered.unwrap_or_else(|refused| respond::refused(&refused));
         respond::finish(answered, self.is_draining())
     }
 
@@ -38,23 +50,32 @@ impl Proxy {
         self: &Arc<Self>,
         parts: &request::Parts,
         incoming: Incoming,
-    ) -> Result<Answered, Refused> {
+        tally: &mut Tally,
+    ) -> Result<Accepted, Refused> {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| refuse(Refusal::Overloaded))?;
         let authenticated = authenticate(self, &parts.headers).await.map_err(refuse)?;
         if parts.uri.path() == own_key::PATH && parts.method == Method::GET {
-            return Ok(own_key::show(self, &authenticated).await);
+            tally.decide(Decision::Pass);
+            let answered = own_key::show(self, &authenticated).await;
+            return Ok(Accepted::Answered(answered));
         }
         match classify(self, &authenticated, parts).map_err(refuse)? {
-            Work::Read(read) => read::pass_through(self, read).await.map_err(refuse),
+            Work::Read(read) => {
+                tally.operate(Operation::Read);
+                tally.decide(Decision::Pass);
+                let answered = read::pass_through(self, read).await;
+                answered.map(Accepted::Answered).map_err(refuse)
+            }
             Work::Money(call) => {
+                tally.operate(call.operation().into());
                 let asker = authenticated.clone();
                 match self.judge(authenticated, call, incoming).await {
-                    Ok(judged) => self.detach(judged, permit).await,
+                    Ok(judged) => Ok(Accepted::Judged(Box::new(judged), permit)),
                     Err(refused) => {
                         let answered = respond::refused(&refused);
                         money_log::refused_unjudged(&asker, &refused.refusal, &answered);
-                        Ok(answered)
+                        Ok(Accepted::Answered(answered))
                     }
                 }
             }
@@ -79,11 +100,12 @@ impl Proxy {
         self: &Arc<Self>,
         judged: Judged,
         permit: OwnedSemaphorePermit,
+        tally: Tally,
     ) -> Result<Answered, Refused> {
         let proxy = Arc::clone(self);
         let (answer, answered) = oneshot::channel();
         self.tasks.spawn(async move {
-            let outcome = proxy.money(judged).await;
+            let outcome = proxy.money(judged, tally).await;
             drop(permit);
             // The client may be gone; what had to be recorded is recorded.
             let _gone = answer.send(outcome);
@@ -93,8 +115,8 @@ impl Proxy {
         answered.await.map_err(|_| refuse(Refusal::NoAnswer))
     }
 
-    async fn money(&self, judged: Judged) -> Answered {
-        let mut line = MoneyLine::start(&judged);
+    async fn money(&self, judged: Judged, tally: Tally) -> Answered {
+        let mut line = MoneyLine::start(&judged, tally);
         let answered = self.reserve_and_send(&judged, &mut line).await;
         let answered = answered.unwrap_or_else(|refused| {
             line.refused(&refused);

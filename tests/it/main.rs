@@ -13,6 +13,7 @@ mod cli;
 mod faults;
 mod forms;
 mod ledger;
+mod metrics;
 mod policies;
 mod race;
 mod readme;

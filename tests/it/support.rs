@@ -11,6 +11,7 @@ pub(crate) mod postgres;
 pub(crate) mod program;
 pub(crate) mod raw;
 pub(crate) mod relay;
+pub(crate) mod scrape;
 pub(crate) mod world;
 
 pub(crate) use operator::VaultKey;

@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr};
 use tokio::time::timeout;
 
 use crate::clock::Clock;
+use crate::domain::time::UnixMs;
 use crate::ledger::handle::LedgerError;
 use crate::ledger::store::rows::Cells;
 use crate::ledger::store::statement::{Execute as _, Param, bind_all};
@@ -107,6 +108,18 @@ impl Reads {
             Pools::Postgres(pool) => fetch_all!(pool, sql, params, decode),
         };
         decoded.map_err(|error| failed(&error))
+    }
+
+    /// The time on the store's clock.
+    pub(super) async fn now(&self) -> Result<UnixMs, LedgerError> {
+        const NOW: &str = "/* Reads::now */
+            SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
+        if let Pools::Sqlite(..) = &self.pools {
+            return Ok(self.clock.now());
+        }
+        let told = self.fetch(NOW, Vec::new(), |row| row.int(0)).await?.pop();
+        let told = told.ok_or(LedgerError::Inconsistent)?;
+        Ok(UnixMs(told).plus_ms(self.clock.offset_ms()))
     }
 
     /// Stores a fact about the ledger unless it is known; returns what is known.

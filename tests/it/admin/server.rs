@@ -8,10 +8,11 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use spendcap::admin::{self, AdminState};
+use spendcap::admin::{self, AdminState, Gauges};
 use spendcap::config::{Environment, Settings};
 use spendcap::domain::digest::sha256_hex;
 use spendcap::domain::time::UnixMs;
+use spendcap::telemetry::metrics::Metrics;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -77,6 +78,8 @@ impl Server {
             clock: place.clock.clone(),
             tokens: watch::channel(settings.secrets.admin_tokens).1,
             defaults: Arc::new(settings.config.defaults),
+            metrics: Arc::new(Metrics::new().unwrap()),
+            gauges: Gauges::default(),
             draining: draining.clone(),
         };
         let stopped = stop.clone().cancelled_owned();

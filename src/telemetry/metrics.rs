@@ -1,0 +1,110 @@
+//! What Prometheus scrapes. Every metric's name, labels and meaning stand here and in the files below;
+//! no other module may name the crate.
+//!
+//! What one process did is counted in its own registry, through handles that are resolved once. What the
+//! ledger holds is read when somebody scrapes, and is the same on every replica ([`LedgerGauges`]).
+
+mod label;
+mod ledger;
+mod requests;
+
+use prometheus::core::Collector;
+use prometheus::{IntGauge, Opts, Registry, TextEncoder};
+use thiserror::Error;
+
+pub use label::{Decision, Operation};
+pub use ledger::{CapAmounts, CapLabels, LedgerGauges};
+pub use requests::Tally;
+
+use requests::Requests;
+
+/// What the text is (Prometheus's text exposition format).
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A metric cannot be made or written: two have one name, or a name that Prometheus does not take.
+#[derive(Debug, Error)]
+#[error("the metrics do not agree with each other")]
+pub struct MetricsError(#[from] prometheus::Error);
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Requests,
+    ledger_up: IntGauge,
+    ledger_queue_depth: IntGauge,
+}
+
+/// What is known when somebody scrapes.
+#[derive(Clone, Copy, Debug)]
+pub struct Scraped<'a> {
+    /// The ledger's gauges; `None` where it cannot be read, and then they are absent.
+    pub ledger: Option<&'a LedgerGauges>,
+    /// The last write did not fail.
+    pub writable: bool,
+    /// Commands that wait for the writer.
+    pub queue_depth: usize,
+}
+
+impl Metrics {
+    /// Every metric, at zero.
+    pub fn new() -> Result<Self, MetricsError> {
+        let registry = Registry::new();
+        #[cfg(target_os = "linux")]
+        registry.register(Box::new(
+            prometheus::process_collector::ProcessCollector::for_self(),
+        ))?;
+        let build = Opts::new("spendcap_build_info", "Which spendcap this is; always 1.");
+        let build = build.const_label("version", env!("CARGO_PKG_VERSION"));
+        registered(&registry, IntGauge::with_opts(build))?.set(1);
+        Ok(Self {
+            requests: Requests::new(&registry)?,
+            ledger_up: gauge(
+                &registry,
+                "spendcap_ledger_up",
+                "1 while the ledger can be read and written; at 0 money is refused.",
+            )?,
+            ledger_queue_depth: gauge(
+                &registry,
+                "spendcap_ledger_queue_depth",
+                "Commands that wait for the ledger's writer.",
+            )?,
+            registry,
+        })
+    }
+
+    /// A request has come; what is returned counts it when it is dropped.
+    pub fn request(self: &std::sync::Arc<Self>) -> Tally {
+        Tally::new(self)
+    }
+
+    /// Everything as text, of [`CONTENT_TYPE`].
+    pub fn text(&self, scraped: Scraped<'_>) -> Result<String, MetricsError> {
+        let up = scraped.ledger.is_some() && scraped.writable;
+        self.ledger_up.set(i64::from(up));
+        let depth = i64::try_from(scraped.queue_depth).unwrap_or(i64::MAX);
+        self.ledger_queue_depth.set(depth);
+        let mut families = self.registry.gather();
+        families.extend(
+            scraped
+                .ledger
+                .map(LedgerGauges::families)
+                .unwrap_or_default(),
+        );
+        Ok(TextEncoder::new().encode_to_string(&families)?)
+    }
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, MetricsError> {
+    registered(registry, IntGauge::new(name, help))
+}
+
+/// Adds a metric to the registry and gives it back.
+fn registered<M: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<M>,
+) -> Result<M, MetricsError> {
+    let metric = metric?;
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
