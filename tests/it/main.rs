@@ -12,6 +12,7 @@ mod charges;
 mod cli;
 mod faults;
 mod forms;
+mod grafana;
 mod ledger;
 mod metrics;
 mod policies;

@@ -1,0 +1,135 @@
+//! `promtool` reads the alerts and Prometheus' settings, and plays the alerts' own tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A check takes well under a second; this is for a machine that is busy with other things.
+const TIMEOUT_SECONDS: &str = "60";
+
+/// The six alerts of `grafana/alerts.yml`.
+pub(super) const ALERTS: [&str; 6] = [
+    "CapReached",
+    "OverExpected",
+    "LedgerDown",
+    "DuplicatesPassed",
+    "OldestHeld",
+    "BreakerOpen",
+];
+
+#[test]
+fn the_alerts_and_the_settings_are_valid() {
+    let rules = promtool(&["check", "rules"], &folder().join("alerts.yml"));
+    assert!(rules.unwrap().contains("6 rules found"));
+    promtool(&["check", "config"], &folder().join("prometheus.yml")).unwrap();
+}
+
+#[test]
+fn each_alert_fires_when_it_should_and_else_stays_silent() {
+    promtool(&["test", "rules"], &folder().join("alerts.test.yml")).unwrap();
+}
+
+/// The tests above mean something: an alert that does less, or more, is found out.
+#[test]
+fn an_alert_that_is_changed_fails_its_test() {
+    let changes = [
+        (">= 0.99\n          and", ">= 1.01\n          and"),
+        ("code=\"spend_cap_reached\"}[10m]", "code!=\"\"}[10m]"),
+        ("          unless\n", "          and\n"),
+        (
+            "max by (vault_key, billing_period, currency) (\n            spendcap_settled_minor",
+            "sum by (vault_key, billing_period, currency) (\n            spendcap_settled_minor",
+        ),
+        (
+            "min_over_time(spendcap_ledger_up[1m])",
+            "spendcap_ledger_up",
+        ),
+        (
+            "label_replace(min_over_time(up{job=\"spendcap\"}[1m]) == 0, \"reason\", \"not_scraped\", \"\", \"\")\n          or\n",
+            "",
+        ),
+        ("absent(spendcap_ledger_up{job=\"spendcap\"})", "absent(up)"),
+        ("{action=\"passed\"}[10m]", "[10m]"),
+        (
+            "{action=\"passed\"}[10m]) > 0",
+            "{action=\"passed\"}[10m]) > 3",
+        ),
+        (
+            "and on (job, instance) time() - process_start_time_seconds < 600",
+            "",
+        ),
+        ("> 3600", "> 7200"),
+        (
+            "count(max_over_time(spendcap_breaker_open[1m]) == 1)",
+            "count(spendcap_breaker_open == 1)",
+        ),
+        ("        for: 2m\n", ""),
+    ];
+    let rules = std::fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    for (from, to) in changes {
+        assert!(rules.contains(from), "{from}");
+        let copy = tempfile::TempDir::new().unwrap();
+        std::fs::write(copy.path().join("alerts.yml"), rules.replace(from, to)).unwrap();
+        let tests = copy.path().join("alerts.test.yml");
+        std::fs::copy(folder().join("alerts.test.yml"), &tests).unwrap();
+        let failed = promtool(&["test", "rules"], &tests).unwrap_err();
+        assert!(failed.contains("FAILED"), "{from} -> {to}: {failed}");
+        assert!(failed.contains("exp:"), "{from} -> {to}: {failed}");
+    }
+}
+
+/// `runbook_url` leads to a heading that exists, and nothing in the runbook is about an alert that does not.
+#[test]
+fn every_alert_has_its_place_in_the_runbook() {
+    let rules = std::fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let values = |key: &str| -> Vec<String> {
+        let values = rules
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(key));
+        values.map(|value| value.trim().to_owned()).collect()
+    };
+    let alerts = values("- alert:");
+    assert_eq!(alerts, ALERTS);
+    assert_eq!(
+        values("runbook_url:"),
+        ALERTS.map(|alert| format!("docs/runbook.md#{}", alert.to_lowercase()))
+    );
+    let severities = values("severity:");
+    assert_eq!(severities.len(), ALERTS.len());
+    let runbook = root().join("docs/runbook.md");
+    let runbook = std::fs::read_to_string(runbook).unwrap();
+    let headings: Vec<&str> = runbook
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    assert_eq!(headings, ALERTS);
+    for (alert, severity) in ALERTS.iter().zip(severities) {
+        let row = format!("| [{alert}](#{}) | {severity} |", alert.to_lowercase());
+        assert!(runbook.contains(&row), "{row}");
+    }
+}
+
+/// Runs `promtool` on a file. `Err` is what it says where it is not content.
+fn promtool(arguments: &[&str], file: &Path) -> Result<String, String> {
+    let run = Command::new("timeout")
+        .args(["--kill-after=1", TIMEOUT_SECONDS, "promtool"])
+        .args(arguments)
+        .arg(file)
+        .output()
+        .unwrap();
+    let said = [run.stdout, run.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    if run.status.success() {
+        Ok(said)
+    } else {
+        Err(format!("promtool {arguments:?}: {}\n{said}", run.status))
+    }
+}
+
+/// Where the dashboard and the alerts are.
+pub(super) fn folder() -> PathBuf {
+    root().join("grafana")
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
