@@ -1,6 +1,8 @@
 //! One log line for each request that can move money: who asked for what, what the ledger decided, what
 //! came of it, how long it took. Never a body, never a secret.
 
+mod attempt_id;
+
 use tokio::time::{Duration, Instant};
 
 use http::HeaderMap;
@@ -126,6 +128,7 @@ impl<'a> MoneyLine<'a> {
             billing_period = ask.billing_period,
             operation = ask.operation.as_str(),
             customer = ask.customer,
+            attempt_id = attempt_id::of(&self.judged.upstream_headers),
             amount_minor = ask.money.amount.get(),
             currency = ask.money.currency.as_str(),
             decision = self.tally.decision().as_str(),
@@ -147,10 +150,16 @@ impl<'a> MoneyLine<'a> {
 }
 
 /// The line of a request that was refused before there was anything to ask the ledger.
-pub(super) fn refused_unjudged(asker: &Authenticated, refusal: &Refusal, answered: &Answered) {
+pub(super) fn refused_unjudged(
+    asker: &Authenticated,
+    client: &HeaderMap,
+    refusal: &Refusal,
+    answered: &Answered,
+) {
     tracing::info!(
         vault_key = asker.key().id.as_str(),
         billing_period = asker.key().billing_period,
+        attempt_id = attempt_id::of(client),
         decision = Decision::Refuse.as_str(),
         code = code(refusal),
         status = answered.status.as_u16(),

@@ -74,7 +74,8 @@ impl Proxy {
                     Ok(judged) => Ok(Accepted::Judged(Box::new(judged), permit)),
                     Err(refused) => {
                         let answered = respond::refused(&refused);
-                        money_log::refused_unjudged(&asker, &refused.refusal, &answered);
+                        let client = &parts.headers;
+                        money_log::refused_unjudged(&asker, client, &refused.refusal, &answered);
                         Ok(Accepted::Answered(answered))
                     }
                 }
