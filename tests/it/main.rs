@@ -13,6 +13,7 @@ mod cli;
 mod faults;
 mod forms;
 mod grafana;
+mod java;
 mod ledger;
 mod metrics;
 mod policies;

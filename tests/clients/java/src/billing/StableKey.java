@@ -1,0 +1,39 @@
+package billing;
+
+import java.util.UUID;
+import org.apache.http.HttpRequestInterceptor;
+import org.apache.http.client.methods.HttpPost;
+import org.apache.http.impl.client.CloseableHttpClient;
+import org.apache.http.impl.client.DefaultHttpRequestRetryHandler;
+
+/** The fix: a key that names the charge, and a header of its own that names the attempt. */
+final class StableKey {
+
+    private static final String PERIOD = "2026-08";
+
+    private StableKey() {}
+
+    // doc: client
+    static final HttpRequestInterceptor ATTEMPT_ID = (request, context) ->
+        request.setHeader("X-Attempt-Id", UUID.randomUUID().toString());
+
+    static CloseableHttpClient client() {
+        return Billers.http(80_000)
+            .addInterceptorLast(ATTEMPT_ID)
+            .setRetryHandler(new DefaultHttpRequestRetryHandler(3, true))
+            .setServiceUnavailableRetryStrategy(new RetryOnStatus(3, 500))
+            .build();
+    }
+    // doc: end
+
+    static Biller biller() {
+        CloseableHttpClient client = client();
+        return customer -> {
+            // doc: key
+            HttpPost request = Stripe.charge(customer);
+            request.setHeader("Idempotency-Key", "fee:" + PERIOD + ":" + customer);
+            return client.execute(request, Answer::of);
+            // doc: end
+        };
+    }
+}
