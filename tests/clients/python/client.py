@@ -121,10 +121,14 @@ def answer(use, call):
     try:
         made = make(use(call), call)
     except StripeError as error:
+        # The exception's own `code` is set for some statuses only.
+        told = error.error
+        code = getattr(told, "code", None)
         return {
             "class": type(error).__name__,
-            "code": error.code,
-            "type": error.error.type if error.error else None,
+            "code": code,
+            "code_hidden": error.code != code,
+            "type": getattr(told, "type", None),
             "status": error.http_status,
             "message": error.user_message,
         }

@@ -27,7 +27,7 @@ const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) struct Sdk {
     /// In the names of its customers.
     pub(super) name: &'static str,
-    /// On the page, after the SDK's own name and version.
+    /// On the page, behind the SDK's own name and version; empty where there is one way only.
     pub(super) how: &'static str,
     command: fn() -> Command,
 }
@@ -36,27 +36,27 @@ pub(super) struct Sdk {
 pub(super) const CLIENTS: [Sdk; 5] = [
     Sdk {
         name: "python16",
-        how: "`stripe.Charge.create(…)`",
+        how: "",
         command: || python("16", "global"),
     },
     Sdk {
         name: "python16_client",
-        how: "`StripeClient(…).v1.charges.create(…)`",
+        how: ", `StripeClient`",
         command: || python("16", "client"),
     },
     Sdk {
         name: "python16_async",
-        how: "`await stripe.Charge.create_async(…)`",
+        how: ", `create_async`",
         command: || python("16", "async"),
     },
     Sdk {
         name: "python6",
-        how: "`stripe.Charge.create(…)`",
+        how: "",
         command: || python("6", "global"),
     },
     Sdk {
         name: "node23",
-        how: "`await stripe.charges.create(…)`",
+        how: "",
         command: node,
     },
 ];
@@ -88,6 +88,9 @@ pub(super) struct Record {
     pub(super) case: String,
     pub(super) class: Option<String>,
     pub(super) code: Option<String>,
+    /// Not at the first place where a user would look.
+    #[serde(default)]
+    pub(super) code_hidden: bool,
     #[serde(rename = "type")]
     pub(super) error_type: Option<String>,
     pub(super) status: Option<u16>,
@@ -170,10 +173,8 @@ impl Client {
 
     /// Makes one call at the spendcap on `proxy`.
     pub(super) async fn call(&mut self, proxy: SocketAddr, mut call: Value) -> Record {
-        let tap = match self.taps.entry(proxy) {
-            Entry::Occupied(tap) => tap.into_mut(),
-            Entry::Vacant(none) => none.insert(Tap::to(proxy).await),
-        };
+        self.tap(proxy).await;
+        let tap = &self.taps[&proxy];
         call["base_url"] = format!("http://{}", tap.address).into();
         let before = tap.requests();
         // A program that has ended is told of below.
@@ -186,11 +187,19 @@ impl Client {
         let Record {
             client, version, ..
         } = &record;
-        let who = format!("{client} {version} {}", self.sdk.how);
+        let who = format!("{client} {version}{}", self.sdk.how);
         assert_eq!(record.case, call["case"], "{who}: {line}");
         let sent = tap.requests() - before;
         assert!(sent > 0, "{who}: nothing was sent for {call}");
         record.retries = sent - 1;
         record
+    }
+
+    /// What its requests to the spendcap on `proxy` pass.
+    pub(super) async fn tap(&mut self, proxy: SocketAddr) -> &Tap {
+        match self.taps.entry(proxy) {
+            Entry::Occupied(tap) => tap.into_mut(),
+            Entry::Vacant(none) => none.insert(Tap::to(proxy).await),
+        }
     }
 }
