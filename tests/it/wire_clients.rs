@@ -4,5 +4,6 @@
 mod async_stripe;
 mod curl;
 mod lost;
+mod pages;
 mod sender;
 mod stripe_wire;
