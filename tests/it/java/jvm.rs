@@ -1,7 +1,7 @@
 //! A billing job of `tests/clients/java` in a JVM of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub(super) struct Call {
     /// Whether the answer said `Idempotent-Replayed`.
     pub(super) replayed: bool,
     pub(super) exception: String,
+    /// What the job makes of the answer.
+    pub(super) verdict: String,
 }
 
 /// A running job; killed when it is dropped.
@@ -77,6 +79,17 @@ impl Jvm {
             lines,
             errors: Some(errors),
         }
+    }
+
+    /// Waits until it says that it is ready.
+    pub(super) async fn ready(&mut self) {
+        assert_eq!(self.line().await.as_deref(), Some("ready"));
+    }
+
+    /// Says when to start, which it waits for once it is ready.
+    pub(super) fn go(&mut self, when: &str) {
+        let mut input = self.child.stdin.take().unwrap();
+        writeln!(input, "{when}").unwrap();
     }
 
     /// Waits for its end. How each call ended, in the order in which they did.

@@ -52,7 +52,7 @@ impl Run {
                 sandbox.add_fault(fault.customer(trouble.customer));
             }
         }
-        let mut arguments = vec![mode];
+        let mut arguments = vec!["one-by-one", mode];
         arguments.extend(troubles.iter().map(|trouble| trouble.customer));
         match route {
             Route::Straight => {

@@ -1,18 +1,37 @@
 package billing;
 
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.util.Arrays;
 import java.util.List;
 
-/** {@code Main MODE CUSTOMER…}: charges each customer once, as far as this program knows. */
+/**
+ * {@code Main HOW MODE CUSTOMER…}: charges each customer once, as far as this program knows.
+ *
+ * <p>HOW is {@code one-by-one}, or {@code executor} or {@code quartz}. These two say {@code ready} and wait
+ * for a line: their start, and for Quartz its cron expression.
+ */
 final class Main {
 
     private Main() {}
 
-    public static void main(String[] arguments) {
-        String mode = arguments[0];
-        List<String> customers = Arrays.asList(arguments).subList(1, arguments.length);
-        Biller biller = biller(mode);
-        customers.forEach(customer -> Report.call(biller, customer));
+    public static void main(String[] arguments) throws Exception {
+        List<String> customers = Arrays.asList(arguments).subList(2, arguments.length);
+        BillingRun run = new BillingRun(biller(arguments[1]), customers);
+        switch (arguments[0]) {
+            case "one-by-one" -> customers.forEach(customer -> Report.call(run.biller(), customer));
+            case "executor" -> {
+                start();
+                run.run();
+            }
+            case "quartz" -> Schedule.runAt(start(), run);
+            default -> throw new IllegalArgumentException("no such way: " + arguments[0]);
+        }
+    }
+
+    private static String start() throws Exception {
+        System.out.println("ready");
+        return new BufferedReader(new InputStreamReader(System.in)).readLine();
     }
 
     private static Biller biller(String mode) {

@@ -19,7 +19,8 @@ final class Report {
             line.put("status", answer.status())
                 .put("charge", answer.charge())
                 .put("code", answer.code())
-                .put("replayed", answer.replayed());
+                .put("replayed", answer.replayed())
+                .put("verdict", Verdict.of(answer).name());
         } catch (IOException lost) {
             line.put("exception", lost.toString());
         }

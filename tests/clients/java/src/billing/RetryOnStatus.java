@@ -16,14 +16,10 @@ final class RetryOnStatus implements ServiceUnavailableRetryStrategy {
         this.pauseMs = pauseMs;
     }
 
+    // doc: retry
     @Override
     public boolean retryRequest(HttpResponse response, int execution, HttpContext context) {
         return execution <= retriesMax && mayHelp(response);
-    }
-
-    @Override
-    public long getRetryInterval() {
-        return pauseMs;
     }
 
     static boolean mayHelp(HttpResponse response) {
@@ -33,5 +29,11 @@ final class RetryOnStatus implements ServiceUnavailableRetryStrategy {
         }
         int status = response.getStatusLine().getStatusCode();
         return status == 409 || status >= 500;
+    }
+    // doc: end
+
+    @Override
+    public long getRetryInterval() {
+        return pauseMs;
     }
 }

@@ -2,9 +2,11 @@ package billing;
 
 import java.util.UUID;
 import org.apache.http.HttpRequestInterceptor;
+import org.apache.http.client.config.RequestConfig;
 import org.apache.http.client.methods.HttpPost;
 import org.apache.http.impl.client.CloseableHttpClient;
 import org.apache.http.impl.client.DefaultHttpRequestRetryHandler;
+import org.apache.http.impl.client.HttpClients;
 
 /** The fix: a key that names the charge, and a header of its own that names the attempt. */
 final class StableKey {
@@ -13,18 +15,23 @@ final class StableKey {
 
     private StableKey() {}
 
-    // doc: client
-    static final HttpRequestInterceptor ATTEMPT_ID = (request, context) ->
-        request.setHeader("X-Attempt-Id", UUID.randomUUID().toString());
-
     static CloseableHttpClient client() {
-        return Billers.http(80_000)
-            .addInterceptorLast(ATTEMPT_ID)
+        // doc: client
+        HttpRequestInterceptor attemptId = (request, context) ->
+            request.setHeader("X-Attempt-Id", UUID.randomUUID().toString());
+        RequestConfig timeouts = RequestConfig.custom()
+            .setConnectTimeout(5_000)
+            .setSocketTimeout(80_000)
+            .build();
+        CloseableHttpClient client = HttpClients.custom()
+            .setDefaultRequestConfig(timeouts)
+            .addInterceptorLast(attemptId)
             .setRetryHandler(new DefaultHttpRequestRetryHandler(3, true))
             .setServiceUnavailableRetryStrategy(new RetryOnStatus(3, 500))
             .build();
+        // doc: end
+        return client;
     }
-    // doc: end
 
     static Biller biller() {
         CloseableHttpClient client = client();
