@@ -1,5 +1,6 @@
 //! The composition root: knows every part, and puts them together. Besides it only the commands do.
 
+mod reconcile;
 mod secrets;
 mod tls;
 
@@ -43,6 +44,7 @@ pub struct App {
     proxy_task: JoinHandle<()>,
     admin_task: JoinHandle<()>,
     secrets_task: JoinHandle<()>,
+    reconcile_task: JoinHandle<()>,
     writer_task: JoinHandle<()>,
 }
 
@@ -87,6 +89,7 @@ impl App {
         };
         let admin_stop = stop_rest.clone().cancelled_owned();
         let admin_task = tokio::spawn(admin::serve(admin_listener, state, admin_stop));
+        let reconcile_task = reconcile::start(&config, &ledger, &proxy, &clock, &stop_rest);
         let reload = secrets::Reload {
             watch,
             untold: platform.is_none().then_some(secrets.stripe_key),
@@ -109,6 +112,7 @@ impl App {
             proxy_task,
             admin_task,
             secrets_task,
+            reconcile_task,
             writer_task,
         })
     }
@@ -149,6 +153,9 @@ impl App {
         self.secrets_task
             .await
             .context("the secrets' watch ended early")?;
+        self.reconcile_task
+            .await
+            .context("the reconciler ended early")?;
         drop((self.proxy, self.ledger));
         // A client that does not take its answer keeps a handle of the ledger; what was confirmed is stored.
         if let Ok(ended) = tokio::time::timeout(FLUSH, self.writer_task).await {

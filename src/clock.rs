@@ -64,6 +64,13 @@ impl BootMs {
     pub fn after(self, by: Duration) -> Self {
         Self(self.0.saturating_add(millis(by)))
     }
+
+    /// How long it is from `earlier` to this point; nothing where `earlier` is the later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        let ms = self.0.saturating_sub(earlier.0);
+        Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+    }
 }
 
 /// Whole milliseconds; the largest number where they do not fit.

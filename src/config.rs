@@ -26,7 +26,7 @@ pub use secret_file::{SecretFile, SecretFileError};
 pub use secrets::{AdminRole, AdminToken, AdminTokens, SecretWatch, Secrets, StripeKey};
 pub use sections::{
     AdminConfig, BreakerConfig, DefaultsConfig, LedgerConfig, LogConfig, LogFormat, ProxyConfig,
-    TlsFiles, UpstreamConfig,
+    ReconcileConfig, TlsFiles, UpstreamConfig,
 };
 pub use tls::{TlsFileError, read_roots, read_server_identity};
 pub use url::{BaseUrl, LedgerUrl, PostgresUrl};
@@ -48,6 +48,8 @@ pub struct Config {
     pub defaults: DefaultsConfig,
     /// When money stops going to a Stripe that does not answer.
     pub breaker: BreakerConfig,
+    /// How it is found out what became of what is held or open.
+    pub reconcile: ReconcileConfig,
     /// What is logged, and how.
     pub log: LogConfig,
 }
@@ -79,6 +81,7 @@ impl Config {
             ledger: LedgerConfig::read(reader),
             defaults: DefaultsConfig::read(reader),
             breaker: BreakerConfig::read(reader),
+            reconcile: ReconcileConfig::read(reader),
             log: LogConfig::read(reader),
         };
         if config.proxy.listen == config.admin.listen && config.proxy.listen.port() != 0 {

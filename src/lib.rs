@@ -17,6 +17,7 @@
 //! - [`clock`]: the time of day, and the time since boot.
 //! - [`ledger`]: what is reserved, settled and known, durably.
 //! - [`proxy`]: the data plane: the request's life itself.
+//! - [`reconcile`]: what became of reservations whose answers were lost.
 //! - [`admin`]: the control plane: what operators see and do.
 //! - [`config`]: settings and secrets, as written and then checked.
 //! - [`telemetry`]: what the process tells about itself.
@@ -32,6 +33,7 @@ pub mod config;
 pub mod domain;
 pub mod ledger;
 pub mod proxy;
+pub mod reconcile;
 pub mod sandbox;
 pub mod stripe;
 pub mod telemetry;

@@ -9,6 +9,8 @@ pub mod catalog;
 pub mod charge;
 pub mod credential;
 pub mod envelope;
+pub mod event;
 pub mod form;
 pub mod headers;
 mod parameter;
+pub mod read;

@@ -24,6 +24,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("stripe", &["domain"]),
     ("ledger", &["domain", "clock"]),
     ("proxy", CORE),
+    ("reconcile", CORE),
     ("admin", CORE),
     // Time and nothing else: the stand-in must not repeat a mistake of the code that it tests.
     ("sandbox", &["clock", "domain::time"]),

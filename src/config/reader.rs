@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
             let integer = match value {
                 Value::Integer(integer) => u32::try_from(*integer).ok(),
                 Value::Variable(text) => text.parse().ok(),
-                Value::Text(_) | Value::List(_) | Value::Other => None,
+                Value::Text(_) | Value::Truth(_) | Value::List(_) | Value::Other => None,
             };
             integer
                 .filter(|integer| range.contains(integer))
@@ -96,7 +96,19 @@ impl<'a> Reader<'a> {
             Value::Text(text) | Value::Variable(text) => {
                 parse(text).ok_or_else(|| instead.to_owned())
             }
-            Value::Integer(_) | Value::List(_) | Value::Other => Err(instead.to_owned()),
+            Value::Integer(_) | Value::Truth(_) | Value::List(_) | Value::Other => {
+                Err(instead.to_owned())
+            }
+        })
+    }
+
+    /// `true` or `false`.
+    pub(super) fn truth(&mut self, section: &'static str, key: &'static str) -> Option<bool> {
+        self.setting(section, key, |value| match value {
+            Value::Truth(truth) => Ok(*truth),
+            Value::Variable(text) if text == "true" => Ok(true),
+            Value::Variable(text) if text == "false" => Ok(false),
+            _ => Err("true or false".to_owned()),
         })
     }
 
@@ -120,7 +132,7 @@ impl<'a> Reader<'a> {
             let parsed: Option<Vec<T>> = match value {
                 Value::List(items) => items.iter().map(|item| parse(item)).collect(),
                 Value::Variable(text) => text.split(',').map(|item| parse(item.trim())).collect(),
-                Value::Text(_) | Value::Integer(_) | Value::Other => None,
+                Value::Text(_) | Value::Integer(_) | Value::Truth(_) | Value::Other => None,
             };
             parsed.ok_or_else(|| instead.to_owned())
         })

@@ -6,6 +6,7 @@ mod defaults;
 mod ledger;
 mod log;
 mod proxy;
+mod reconcile;
 mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,6 +18,7 @@ pub use defaults::DefaultsConfig;
 pub use ledger::LedgerConfig;
 pub use log::{LogConfig, LogFormat};
 pub use proxy::{ProxyConfig, TlsFiles};
+pub use reconcile::ReconcileConfig;
 pub use upstream::UpstreamConfig;
 
 use super::reader::Reader;

@@ -36,6 +36,9 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     ("breaker.unknown_outcomes_max", "1", "1"),
     ("breaker.probe_interval_ms", "10", "10"),
+    ("reconcile.enabled", "false", "false"),
+    ("reconcile.interval_ms", "10", "10"),
+    ("reconcile.reads_per_second", "1", "1"),
     ("log.format", r#""text""#, "text"),
     ("log.level", r#""debug""#, "debug"),
 ];
@@ -187,7 +190,7 @@ proxy.toml:17: ledger.url: write the URL without its password, or set SPENDCAP_L
 proxy.toml:20: defaults.headroom: write a decimal from 1 to 10 in quotes, such as "1.10"
 proxy.toml:21: defaults.on_duplicate: write one of replay, reject, flag
 proxy.toml:22: defaults.permissions: write a list of charges:write, charges:read, customers:read, payment_methods:read, balance_transactions:read, events:read
-proxy.toml:25: [breakr]: unknown section: the sections are admin, breaker, defaults, ledger, log, proxy, upstream
+proxy.toml:25: [breakr]: unknown section: the sections are admin, breaker, defaults, ledger, log, proxy, reconcile, upstream
 proxy.toml:28: log.level: write one of error, warn, info, debug, trace
 SPENDCAP_LOG_FORMAT: log.format: write json or text
 SPENDCAP_PROXY_LISTN: unknown setting: [proxy] takes body_bytes_max, drain_ms, in_flight_max, listen, repeat_wait_ms, settle_wait_ms, tls_cert_file, tls_key_file

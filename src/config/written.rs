@@ -22,6 +22,8 @@ pub(super) enum Value {
     Text(String),
     /// A whole number.
     Integer(i64),
+    /// True or false.
+    Truth(bool),
     /// A list of strings.
     List(Vec<String>),
     /// Something no setting takes.
@@ -138,8 +140,7 @@ fn value_of(value: &DeValue<'_>) -> Value {
             let texts: Option<Vec<_>> = texts.map(|text| text.map(str::to_owned)).collect();
             texts.map_or(Value::Other, Value::List)
         }
-        DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Table(_) => {
-            Value::Other
-        }
+        DeValue::Boolean(truth) => Value::Truth(*truth),
+        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => Value::Other,
     }
 }

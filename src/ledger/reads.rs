@@ -161,6 +161,12 @@ const REQUESTS: &str = concat!(
     " FROM requests WHERE reservation = $1 ORDER BY created_at_ms, digest LIMIT $2",
 );
 
+const UNRESOLVED: &str = concat!(
+    "/* reads::unresolved */ SELECT ",
+    reservation_columns!(),
+    " FROM reservations WHERE state IN ('held', 'open') AND id > $1 ORDER BY id LIMIT $2",
+);
+
 /// Idempotency keys shown of one reservation: a client that retries with new keys makes many.
 const REQUESTS_MAX: i64 = 100;
 
@@ -194,6 +200,17 @@ impl Reads {
     pub async fn reservation(&self, id: ReservationId) -> Result<Option<Reservation>, LedgerError> {
         let found = self.fetch(RESERVATION, vec![id.0.into()], rows::reservation);
         Ok(found.await?.pop())
+    }
+
+    /// Reservations that are held or open, oldest first, after the one named.
+    pub async fn unresolved(
+        &self,
+        after: Option<ReservationId>,
+        limit: u32,
+    ) -> Result<Vec<Reservation>, LedgerError> {
+        let after = after.map_or(i64::MIN, |id| id.0);
+        let params = vec![after.into(), i64::from(limit).into()];
+        self.fetch(UNRESOLVED, params, rows::reservation).await
     }
 
     /// The reservation that owns an object: the unreleased one, else the latest.

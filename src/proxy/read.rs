@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 
 use super::Proxy;
 use super::body;
@@ -10,7 +10,8 @@ use super::classify::{Judged, ReadCall};
 use super::respond::{self, Answered};
 use crate::domain::refusal::Refusal;
 use crate::ledger::command::{Existing, Refused};
-use crate::stripe::headers::{self, IDEMPOTENCY_KEY};
+use crate::stripe::headers::{self, IDEMPOTENCY_KEY, STRIPE_ACCOUNT};
+use crate::stripe::read::{NoReadAnswer, ReadAnswer, Reading, StripeRead};
 
 /// Passes a permitted read through without keeping its body.
 pub(super) async fn pass_through(proxy: &Arc<Proxy>, call: ReadCall) -> Result<Answered, Refusal> {
@@ -71,4 +72,25 @@ pub(super) async fn existing(
     let (id, remaining) = (existing.reservation, existing.remaining);
     respond::annotate(&mut answered.headers, id, remaining, &existing.flags);
     Ok(answered)
+}
+
+/// Reads for the parts beside the data plane, with the same key and connections; not before it is known
+/// whose the key is, since another account would tell other truths.
+impl StripeRead for Proxy {
+    fn read<'a>(&'a self, path_and_query: &'a str, account: &'a str) -> Reading<'a> {
+        Box::pin(async move {
+            self.platform().map_err(|_| NoReadAnswer)?;
+            let mut headers = HeaderMap::new();
+            if !account.is_empty() {
+                let account = HeaderValue::from_str(account).map_err(|_| NoReadAnswer)?;
+                headers.insert(&STRIPE_ACCOUNT, account);
+            }
+            let answer = self.upstream.read_whole(path_and_query, headers).await;
+            let answer = answer.map_err(|_| NoReadAnswer)?;
+            Ok(ReadAnswer {
+                status: answer.status,
+                body: answer.body,
+            })
+        })
+    }
 }

@@ -14,6 +14,7 @@ use crate::domain::money::Currency;
 use crate::domain::outcome::Outcome;
 
 pub use charge::{AnswerError, ChargeFacts, ChargeStatus, charge_facts};
+pub(in crate::stripe) use charge::{facts_of, is_id};
 
 /// Stripe's mark on an answer it has stored before (contract §2.1).
 const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";

@@ -19,6 +19,7 @@ mod metrics;
 mod policies;
 mod race;
 mod readme;
+mod reconcile;
 mod sandbox;
 mod sdks;
 mod support;

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::outcome::Outcome;
+use crate::domain::time::UnixMs;
 
 /// Longest id; Stripe's own limit.
 const ID_BYTES_MAX: usize = 255;
@@ -26,6 +27,11 @@ pub struct ChargeFacts {
     pub amount_captured: AmountMinor,
     /// Given back whole; for an authorisation: voided or expired.
     pub refunded: bool,
+    /// What went back of what was captured, in minor units. Stripe also calls the part refunded that a
+    /// smaller capture left (contract §1.3); that never moved and is not in here.
+    pub amount_given_back: AmountMinor,
+    /// When it was made, on Stripe's clock.
+    pub created: Option<UnixMs>,
     /// Where it stands.
     pub status: ChargeStatus,
 }
@@ -46,8 +52,14 @@ pub enum ChargeStatus {
 
 /// The body is not a charge, or one that contradicts itself. It does not repeat the body.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("not a complete charge object")]
+#[error("not a complete charge object or event page")]
 pub struct AnswerError(());
+
+impl AnswerError {
+    pub(in crate::stripe) fn unreadable() -> Self {
+        Self(())
+    }
+}
 
 #[derive(Deserialize)]
 struct Wire {
@@ -59,6 +71,8 @@ struct Wire {
     captured: bool,
     amount_captured: Option<i64>,
     refunded: Option<bool>,
+    amount_refunded: Option<i64>,
+    created: Option<i64>,
     status: ChargeStatus,
 }
 
@@ -68,6 +82,11 @@ struct Wire {
 enum Reference {
     Id(String),
     Object { id: String },
+}
+
+/// Reads a charge object inside of something else, such as an event.
+pub(in crate::stripe) fn facts_of(value: &serde_json::Value) -> Option<ChargeFacts> {
+    from_wire(Wire::deserialize(value).ok()?)
 }
 
 /// Reads a charge object: the answer to a create, a capture or a read.
@@ -86,6 +105,8 @@ fn from_wire(wire: Wire) -> Option<ChargeFacts> {
         None if wire.captured => amount,
         None => AmountMinor::ZERO,
     };
+    let never_captured = amount.saturating_sub(amount_captured);
+    let amount_refunded = AmountMinor::new(wire.amount_refunded.unwrap_or(0))?;
     // Captured, succeeded, and nothing captured: no amount to believe.
     let moved = wire.captured && wire.status == ChargeStatus::Succeeded;
     if moved && amount_captured.is_zero() && !amount.is_zero() {
@@ -101,11 +122,18 @@ fn from_wire(wire: Wire) -> Option<ChargeFacts> {
         captured: wire.captured,
         amount_captured,
         refunded: wire.refunded.unwrap_or(false),
+        amount_given_back: if wire.captured {
+            amount_refunded.saturating_sub(never_captured)
+        } else {
+            AmountMinor::ZERO
+        },
+        created: wire.created.map(UnixMs::from_unix_seconds),
         status: wire.status,
     })
 }
 
-fn is_id(text: &str) -> bool {
+/// An id as Stripe writes them: safe in a path.
+pub(in crate::stripe) fn is_id(text: &str) -> bool {
     let plain = text
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

@@ -222,6 +222,8 @@ pub(crate) fn environment(
         ("SPENDCAP_PROXY_LISTEN", "127.0.0.1:0"),
         ("SPENDCAP_ADMIN_LISTEN", "127.0.0.1:0"),
         ("SPENDCAP_PROXY_DRAIN_MS", "0"),
+        // What a test leaves held stays so; the tests of the reconciler switch it on.
+        ("SPENDCAP_RECONCILE_ENABLED", "false"),
         ("SPENDCAP_LEDGER_URL", ledger_url),
         ("SPENDCAP_UPSTREAM_BASE_URL", stripe_url),
         (
