@@ -10,6 +10,7 @@ mod cap;
 mod captures;
 mod charges;
 mod cli;
+mod container;
 mod faults;
 mod forms;
 mod grafana;
