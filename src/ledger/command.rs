@@ -74,6 +74,8 @@ impl Ticket {
 pub struct Existing {
     /// The reservation that made it.
     pub reservation: ReservationId,
+    /// Where that stands.
+    pub state: State,
     /// The object.
     pub object_id: String,
     /// The idempotency key it was first made under.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use super::Proxy;
+use super::money_log::Unjudged;
 use crate::domain::refusal::Refusal;
 use crate::domain::vault_key::VaultKey;
 use crate::stripe::credential;
@@ -30,6 +31,7 @@ impl Authenticated {
 pub(super) async fn authenticate(
     proxy: &Proxy,
     headers: &HeaderMap,
+    line: &mut Unjudged,
 ) -> Result<Authenticated, Refusal> {
     let secret_hash = credential::presented(headers)?.hash();
     let found = proxy
@@ -38,6 +40,7 @@ pub(super) async fn authenticate(
         .await
         .map_err(|_| Refusal::LedgerUnavailable)?;
     let key = found.ok_or(Refusal::VaultKeyInvalid)?;
+    line.asked_by(&key);
     key.check_usable(proxy.clock.now())?;
     Ok(Authenticated { key, secret_hash })
 }

@@ -1,13 +1,13 @@
-//! One log line for each request that can move money: who asked for what, what the ledger decided, what
+//! One log line for each request that could move money: who asked for what, what the ledger decided, what
 //! came of it, how long it took. Never a body, never a secret.
 
 mod attempt_id;
+mod unjudged;
 
 use tokio::time::{Duration, Instant};
 
 use http::HeaderMap;
 
-use super::authenticate::Authenticated;
 use super::classify::Judged;
 use super::forward::Forwarded;
 use super::respond::Answered;
@@ -19,6 +19,11 @@ use crate::domain::reservation::State;
 use crate::ledger::command::{Existing, Refused};
 use crate::stripe::envelope;
 use crate::telemetry::metrics::{Decision, Tally};
+
+pub(super) use unjudged::Unjudged;
+
+/// Which of its fields are known depends on how far a request came; the message is the same.
+const MESSAGE: &str = "Money request";
 
 /// A judged request's line, filled in as the request goes along.
 pub(super) struct MoneyLine<'a> {
@@ -36,19 +41,22 @@ pub(super) struct MoneyLine<'a> {
 
 /// How long each stage took.
 struct Stages {
-    started: Instant,
+    received: Instant,
     last: Instant,
+    judge: Duration,
     reserve: Duration,
     stripe: Option<Duration>,
     settle: Option<Duration>,
 }
 
 impl Stages {
-    fn start() -> Self {
+    /// It has been judged since it was `received`.
+    fn start(received: Instant) -> Self {
         let now = Instant::now();
         Self {
-            started: now,
+            received,
             last: now,
+            judge: now.duration_since(received),
             reserve: Duration::ZERO,
             stripe: None,
             settle: None,
@@ -63,10 +71,10 @@ impl Stages {
 }
 
 impl<'a> MoneyLine<'a> {
-    pub(super) fn start(judged: &'a Judged, tally: Tally) -> Self {
+    pub(super) fn start(judged: &'a Judged, received: Instant, tally: Tally) -> Self {
         Self {
             judged,
-            stages: Stages::start(),
+            stages: Stages::start(received),
             tally,
             code: None,
             reservation: None,
@@ -105,11 +113,13 @@ impl<'a> MoneyLine<'a> {
         self.stages.reserve = self.stages.lap();
         self.tally.decide(Decision::AnswerWithExisting);
         self.reservation = Some(existing.reservation);
+        self.state = Some(existing.state.as_str());
     }
 
-    /// That object was asked for.
-    pub(super) fn read(&mut self) {
+    /// That object was asked for, and came or did not.
+    pub(super) fn read(&mut self, answered: Option<&Answered>) {
         self.stages.stripe = Some(self.stages.lap());
+        self.stripe_request_id = answered.and_then(|answered| request_id(&answered.headers));
     }
 
     /// It is refused, by the ledger or because the object cannot be read.
@@ -140,32 +150,14 @@ impl<'a> MoneyLine<'a> {
             status = answered.status.as_u16(),
             request_id = request_id(&answered.headers),
             stripe_request_id = self.stripe_request_id,
+            judge_ms = ms(self.stages.judge),
             reserve_ms = ms(self.stages.reserve),
             stripe_ms = self.stages.stripe.map(ms),
             settle_ms = self.stages.settle.map(ms),
-            total_ms = ms(self.stages.started.elapsed()),
-            "Money request"
+            total_ms = ms(self.stages.received.elapsed()),
+            "{MESSAGE}"
         );
     }
-}
-
-/// The line of a request that was refused before there was anything to ask the ledger.
-pub(super) fn refused_unjudged(
-    asker: &Authenticated,
-    client: &HeaderMap,
-    refusal: &Refusal,
-    answered: &Answered,
-) {
-    tracing::info!(
-        vault_key = asker.key().id.as_str(),
-        billing_period = asker.key().billing_period,
-        attempt_id = attempt_id::of(client),
-        decision = Decision::Refuse.as_str(),
-        code = code(refusal),
-        status = answered.status.as_u16(),
-        request_id = request_id(&answered.headers),
-        "Money request"
-    );
 }
 
 /// The code as the client sees it; those without one are Stripe's `idempotency_error`.

@@ -8,12 +8,12 @@ use http::{Method, Request};
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::authenticate::{Authenticated, authenticate};
 use super::body::{self, BodyError};
 use super::classify::{Judged, MoneyRequest, Work, classify, judge};
-use super::money_log::{self, MoneyLine};
+use super::money_log::{MoneyLine, Unjudged};
 use super::reserve::{Reserved, reserve};
 use super::respond::{Answered, Response};
 use super::{Proxy, forward, own_key, read, respond, settle};
@@ -37,12 +37,21 @@ impl Proxy {
     pub(super) async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response {
         let (parts, incoming) = request.into_parts();
         let mut tally = self.metrics.request();
-        let answered = match self.accept(&parts, incoming, &mut tally).await {
-            Ok(Accepted::Judged(judged, permit)) => self.detach(*judged, permit, tally).await,
+        let mut line = Unjudged::start(&parts);
+        let accepted = self.accept(&parts, incoming, &mut tally, &mut line).await;
+        let answered = match accepted {
+            Ok(Accepted::Judged(judged, permit)) => {
+                let received = line.judged();
+                self.detach(*judged, permit, received, tally).await
+            }
             Ok(Accepted::Answered(answered)) => Ok(answered),
             Err(refused) => Err(refused),
         };
-        let answered = answered.unwrap_or_else(|refused| respond::refused(&refused));
+        let answered = answered.unwrap_or_else(|refused| {
+            let answered = respond::refused(&refused);
+            line.refused(&refused.refusal, &answered);
+            answered
+        });
         respond::finish(answered, self.is_draining())
     }
 
@@ -51,10 +60,12 @@ impl Proxy {
         parts: &request::Parts,
         incoming: Incoming,
         tally: &mut Tally,
+        line: &mut Unjudged,
     ) -> Result<Accepted, Refused> {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| refuse(Refusal::Overloaded))?;
-        let authenticated = authenticate(self, &parts.headers).await.map_err(refuse)?;
+        let authenticated = authenticate(self, &parts.headers, line).await;
+        let authenticated = authenticated.map_err(refuse)?;
         if parts.uri.path() == own_key::PATH && parts.method == Method::GET {
             tally.decide(Decision::Pass);
             let answered = own_key::show(self, &authenticated).await;
@@ -69,16 +80,8 @@ impl Proxy {
             }
             Work::Money(call) => {
                 tally.operate(call.operation().into());
-                let asker = authenticated.clone();
-                match self.judge(authenticated, call, incoming).await {
-                    Ok(judged) => Ok(Accepted::Judged(Box::new(judged), permit)),
-                    Err(refused) => {
-                        let answered = respond::refused(&refused);
-                        let client = &parts.headers;
-                        money_log::refused_unjudged(&asker, client, &refused.refusal, &answered);
-                        Ok(Accepted::Answered(answered))
-                    }
-                }
+                let judged = self.judge(authenticated, call, incoming).await?;
+                Ok(Accepted::Judged(Box::new(judged), permit))
             }
         }
     }
@@ -101,12 +104,13 @@ impl Proxy {
         self: &Arc<Self>,
         judged: Judged,
         permit: OwnedSemaphorePermit,
+        received: Instant,
         tally: Tally,
     ) -> Result<Answered, Refused> {
         let proxy = Arc::clone(self);
         let (answer, answered) = oneshot::channel();
         self.tasks.spawn(async move {
-            let outcome = proxy.money(judged, tally).await;
+            let outcome = proxy.money(judged, received, tally).await;
             drop(permit);
             // The client may be gone; what had to be recorded is recorded.
             let _gone = answer.send(outcome);
@@ -116,8 +120,8 @@ impl Proxy {
         answered.await.map_err(|_| refuse(Refusal::NoAnswer))
     }
 
-    async fn money(&self, judged: Judged, tally: Tally) -> Answered {
-        let mut line = MoneyLine::start(&judged, tally);
+    async fn money(&self, judged: Judged, received: Instant, tally: Tally) -> Answered {
+        let mut line = MoneyLine::start(&judged, received, tally);
         let answered = self.reserve_and_send(&judged, &mut line).await;
         let answered = answered.unwrap_or_else(|refused| {
             line.refused(&refused);
@@ -144,7 +148,7 @@ impl Proxy {
             Reserved::Existing(existing) => {
                 line.existing(&existing);
                 let answered = read::existing(self, judged, existing).await;
-                line.read();
+                line.read(answered.as_ref().ok());
                 answered
             }
         }

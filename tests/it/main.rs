@@ -16,6 +16,7 @@ mod forms;
 mod grafana;
 mod java;
 mod ledger;
+mod logs;
 mod metrics;
 mod policies;
 mod race;

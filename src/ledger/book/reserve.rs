@@ -117,11 +117,13 @@ impl Book {
                 key,
             } => {
                 self.point(ask, key, *id);
-                let upstream_key = self.row(*id)?.send.upstream_key.clone();
+                let row = self.row(*id)?;
+                let (state, upstream_key) = (row.state, row.send.upstream_key.clone());
                 let remaining = self.remaining(&ask.vault_key, ask.money.currency);
                 let object_id = object_id.clone();
                 let existing = Existing {
                     reservation: *id,
+                    state,
                     object_id,
                     upstream_key,
                     flags,

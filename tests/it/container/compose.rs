@@ -139,8 +139,8 @@ async fn spendcap_takes_its_variables_and_commands() {
     let config = Config::load(None, &environment).unwrap();
     assert!(config.admin.listen.ip().is_unspecified());
     let scraped = std::fs::read_to_string(root().join("grafana/prometheus.yml")).unwrap();
-    let target = format!("spendcap:{}", config.admin.listen.port());
-    assert!(scraped.contains(&target), "{target}");
+    let port = format!("port: {}\n", config.admin.listen.port());
+    assert!(scraped.contains("names: [spendcap]") && scraped.contains(&port));
 
     let command = words(&file["services"]["sandbox"]["command"]);
     let help = spendcap(folder.path(), &[command[0], "--help"], &[]);
