@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::support::clients::installed;
 
 /// A run takes seconds; this is for a machine that is busy with other things.
-const RUN_TIMEOUT: Duration = Duration::from_mins(1);
+const RUN_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How a call of the job ended, as it printed it.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
@@ -39,6 +39,7 @@ pub(super) struct Jvm {
     child: Child,
     lines: UnboundedReceiver<String>,
     errors: Option<thread::JoinHandle<String>>,
+    deadline: Instant,
 }
 
 impl Jvm {
@@ -78,6 +79,7 @@ impl Jvm {
             child,
             lines,
             errors: Some(errors),
+            deadline: Instant::now() + RUN_TIMEOUT,
         }
     }
 
@@ -107,7 +109,7 @@ impl Jvm {
 
     /// Its next line; `None` when it has ended.
     async fn line(&mut self) -> Option<String> {
-        if let Ok(line) = timeout(RUN_TIMEOUT, self.lines.recv()).await {
+        if let Ok(line) = timeout_at(self.deadline, self.lines.recv()).await {
             return line;
         }
         self.child.kill().unwrap();

@@ -20,7 +20,7 @@ const UNAVAILABLE: [Trouble; 3] = [
 const LATE: [Trouble; 1] = [trouble(
     "cus_late",
     Some(FaultKind::Slow {
-        ms: 1_500,
+        ms: 4_000,
         at: Moment::AfterCommit,
     }),
     1,

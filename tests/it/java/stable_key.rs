@@ -114,6 +114,7 @@ async fn stays_at_one_charge_and_its_answers_get_no_worse() {
     let troubles = CASES.map(|(trouble, ..)| trouble);
     let straight = Run::of("stable-key", Route::Straight, &troubles).await;
     let through = Run::of("stable-key", Route::Through, &troubles).await;
+    let logged = money_lines(&through);
     for (Trouble { customer, .. }, end_straight, end_through) in CASES {
         for (run, end) in [(&straight, end_straight), (&through, end_through)] {
             let (call, made) = (run.call(customer), run.charges(customer));
@@ -121,6 +122,11 @@ async fn stays_at_one_charge_and_its_answers_get_no_worse() {
             assert_eq!(ended(call, made), end, "{call:?} {made:?}");
         }
         if end_straight == end_through {
+            let body = format!("customer={customer}");
+            let sent = straight.sent.iter();
+            let sent = sent.filter(|seen| seen.body.ends_with(&body)).count();
+            let asked = logged.iter().filter(|line| line["customer"] == customer);
+            assert_eq!(asked.count(), sent, "attempts for {customer}");
             let (straight, through) = (straight.call(customer), through.call(customer));
             assert_eq!(
                 straight.replayed, through.replayed,
@@ -131,7 +137,7 @@ async fn stays_at_one_charge_and_its_answers_get_no_worse() {
     for run in [&straight, &through] {
         assert_each_attempt_has_its_own_id(run);
     }
-    assert_attempts_are_logged(&through);
+    assert_attempts_are_logged(&through, &logged);
 }
 
 fn ended<'a>(call: &'a Call, made: &[String]) -> End<'a> {
@@ -157,14 +163,7 @@ fn assert_each_attempt_has_its_own_id(run: &Run) {
 }
 
 /// Whatever reached Stripe stands in the log under the id that its client sent.
-fn assert_attempts_are_logged(run: &Run) {
-    let lines = run
-        .log
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let lines: Vec<Value> = lines
-        .filter(|line: &Value| line["message"] == "Money request")
-        .collect();
+fn assert_attempts_are_logged(run: &Run, lines: &[Value]) {
     for seen in &run.sent {
         let id = seen.header("x-attempt-id").unwrap();
         let of_this = lines.iter().filter(|line| line["attempt_id"] == id);
@@ -174,4 +173,12 @@ fn assert_attempts_are_logged(run: &Run) {
         let customer = of_this[0]["customer"].as_str().unwrap();
         assert!(seen.body.ends_with(&format!("customer={customer}")));
     }
+}
+
+fn money_lines(run: &Run) -> Vec<Value> {
+    let lines = run.log.lines();
+    let lines = lines.filter(|line| line.contains("Money request"));
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }

@@ -56,9 +56,9 @@ final class Billers {
         return customer -> client.execute(Stripe.charge(customer), Answer::of);
     }
 
-    /** Builds each attempt anew, key and all. Gives up on an answer after a second. */
+    /** Builds each attempt anew, key and all. Gives up on an answer after three seconds. */
     static Biller rebuildsTheRequest() {
-        CloseableHttpClient client = http(1_000).disableAutomaticRetries().build();
+        CloseableHttpClient client = http(3_000).disableAutomaticRetries().build();
         return customer -> loop().call(() -> {
             HttpPost request = Stripe.charge(customer);
             request.setHeader("Idempotency-Key", UUID.randomUUID().toString());

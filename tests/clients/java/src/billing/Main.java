@@ -2,6 +2,7 @@ package billing;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 
@@ -9,7 +10,7 @@ import java.util.List;
  * {@code Main HOW MODE CUSTOMER…}: charges each customer once, as far as this program knows.
  *
  * <p>HOW is {@code one-by-one}, or {@code executor} or {@code quartz}. These two say {@code ready} and wait
- * for a line: their start, and for Quartz its cron expression.
+ * for a line: the time at which to start, which Quartz keeps and the executor takes for now.
  */
 final class Main {
 
@@ -24,7 +25,7 @@ final class Main {
                 start();
                 run.run();
             }
-            case "quartz" -> Schedule.runAt(start(), run);
+            case "quartz" -> Schedule.runAt(Instant.parse(start()), run);
             default -> throw new IllegalArgumentException("no such way: " + arguments[0]);
         }
     }

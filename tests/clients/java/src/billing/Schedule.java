@@ -1,10 +1,10 @@
 package billing;
 
+import java.time.Instant;
+import java.util.Date;
 import java.util.Map;
 import java.util.Properties;
-import java.util.TimeZone;
 import java.util.concurrent.CountDownLatch;
-import org.quartz.CronScheduleBuilder;
 import org.quartz.Job;
 import org.quartz.JobBuilder;
 import org.quartz.JobDataMap;
@@ -24,16 +24,14 @@ final class Schedule {
 
     private Schedule() {}
 
-    /** Runs it once, at the next time of {@code cron} in UTC. */
-    static void runAt(String cron, BillingRun run) throws SchedulerException, InterruptedException {
+    /** Runs it at that time; at once where the time has passed. */
+    static void runAt(Instant time, BillingRun run) throws SchedulerException, InterruptedException {
         Scheduler scheduler = inMemory();
         CountDownLatch done = new CountDownLatch(1);
         Map<String, Object> data = Map.of("run", run, "done", done);
-        Trigger monthly = TriggerBuilder.newTrigger()
-            .withSchedule(CronScheduleBuilder.cronSchedule(cron).inTimeZone(TimeZone.getTimeZone("UTC")))
-            .build();
+        Trigger once = TriggerBuilder.newTrigger().startAt(Date.from(time)).build();
         scheduler.scheduleJob(
-            JobBuilder.newJob(Billing.class).usingJobData(new JobDataMap(data)).build(), monthly);
+            JobBuilder.newJob(Billing.class).usingJobData(new JobDataMap(data)).build(), once);
         scheduler.start();
         try {
             done.await();
