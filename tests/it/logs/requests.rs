@@ -1,13 +1,13 @@
 //! Each way a money request may end, and its line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 
 use super::lines::LINES;
-use super::{Line, money_lines, told, until_logged};
+use super::{EVERYWHERE, Line, money_lines, told, until_logged};
 use crate::support::http::{Client, Reply};
 use crate::support::patience::within;
 use crate::support::raw::RawClient;
@@ -36,6 +36,7 @@ async fn every_money_request_has_one_line() {
     assert!(!log.contains(DESCRIPTION) && !log.contains(&scene.key.secret));
 
     let mut lines = by_attempt(&log);
+    the_readme_knows_the_fields(&lines);
     for (attempt, values, names) in LINES {
         let line = lines.remove(*attempt);
         let line = line.unwrap_or_else(|| panic!("{attempt} has no line in {log}"));
@@ -58,6 +59,26 @@ fn by_attempt(log: &str) -> BTreeMap<String, Line> {
         assert!(before.is_none(), "two lines for {before:?}");
     }
     lines
+}
+
+/// Its table names each field that was seen, and its example is a line like these.
+fn the_readme_knows_the_fields(lines: &BTreeMap<String, Line>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let (_, told) = readme.split_once("| field | what it is |").unwrap();
+    let rows = told.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let cells = rows.map(|row| row.split('|').nth(1).unwrap());
+    let names: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    let seen = lines.values().flat_map(Line::keys).map(String::as_str);
+    let seen: BTreeSet<&str> = seen.filter(|name| !EVERYWHERE.contains(name)).collect();
+    assert_eq!(names, seen);
+
+    let is_example = |line: &&str| line.contains("\"message\":\"Money request\"");
+    let example = readme.lines().find(is_example).unwrap();
+    let example: Line = serde_json::from_str(example).unwrap();
+    assert!(example.keys().eq(lines["sent"].keys()), "{example:?}");
 }
 
 struct Scene {
