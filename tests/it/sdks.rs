@@ -3,6 +3,7 @@
 
 mod client;
 mod faults;
+mod guides;
 mod life;
 mod page;
 mod refusals;

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -57,7 +58,7 @@ pub(super) const CLIENTS: [Sdk; 5] = [
     Sdk {
         name: "node23",
         how: "",
-        command: node,
+        command: node_client,
     },
 ];
 
@@ -66,18 +67,26 @@ fn python(major: &str, mode: &str) -> Command {
     command
         .arg(sources("python").join("client.py"))
         .arg(mode)
-        .env("PYTHONPATH", installed("python").join(major));
+        .env("PYTHONPATH", python_home(major));
     command
 }
 
-/// Node looks for modules beside a program; for a text it is the working folder.
-fn node() -> Command {
-    let program = fs::read_to_string(sources("node").join("client.js")).unwrap();
+/// Where that version of stripe-python is installed.
+pub(super) fn python_home(major: &str) -> PathBuf {
+    installed("python").join(major)
+}
+
+/// Runs a text as a module, with stripe-node at hand: for a text, Node looks in the working folder.
+pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");
     command
-        .args(["--input-type=module", "--eval", &program])
+        .args(["--input-type=module", "--eval", program])
         .current_dir(installed("node"));
     command
+}
+
+fn node_client() -> Command {
+    node(&fs::read_to_string(sources("node").join("client.js")).unwrap())
 }
 
 /// What one call came to, as the SDK's user sees it.
