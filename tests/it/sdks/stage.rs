@@ -211,6 +211,7 @@ async fn unreachable() -> (World, VaultKey, ClosedPort) {
     let relay = port.open(world.sandbox.addr());
     world.add_replica().await;
     let port = relay.close().await;
-    let key = world.issue(AMOUNT, json!({})).await;
+    // Every SDK reserves here at once, before it turns out that nobody listens.
+    let key = world.issue(100 * AMOUNT, json!({})).await;
     (world, key, port)
 }

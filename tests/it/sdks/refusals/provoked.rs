@@ -54,7 +54,7 @@ pub(super) async fn nobody(stage: &Stage, who: &str) -> Ask {
 }
 
 pub(super) async fn malformed(stage: &Stage, who: &str) -> Ask {
-    let call = create(who, &json!({ "amount": "99.00" }));
+    let call = create(who, &json!({ "amount": 0 }));
     stage.ask(who, json!({}), call).await
 }
 
