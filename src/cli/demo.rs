@@ -48,7 +48,7 @@ pub(super) async fn run(args: &DemoArgs) -> anyhow::Result<()> {
          at the same moment, each request under a fresh Idempotency-Key.\n"
     ));
     let replay = tokio::select! {
-        raced = race() => raced?,
+        raced = race(args) => raced?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
@@ -63,11 +63,14 @@ pub(super) async fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 /// The races and their table; returns the world in which the one through spendcap took place.
-async fn race() -> anyhow::Result<World> {
+async fn race(args: &DemoArgs) -> anyhow::Result<World> {
     let straight = race_straight()
         .await
         .context("the race straight to the sandbox failed")?;
     let replay = World::start("replay").await?;
+    if !args.once {
+        report::metrics_line(&replay);
+    }
     let replayed = race_through(&replay, "through spendcap").await?;
     let flag = World::start("flag").await?;
     let flagged = race_through(&flag, "with on_duplicate = flag").await?;

@@ -1,5 +1,9 @@
 //! What the demo prints.
-#![expect(clippy::print_stdout, reason = "the demo is for a terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the demo is for a terminal"
+)]
 
 use std::io::{self, IsTerminal as _};
 
@@ -78,6 +82,11 @@ pub(super) fn say(text: &str) {
     println!("{text}");
 }
 
+/// Where to look while it plays. Beside the bars, on standard error: it is another one every time.
+pub(super) fn metrics_line(world: &World) {
+    eprintln!("Prometheus may scrape {}/metrics", world.admin_url());
+}
+
 /// The table, counted from the sandbox's own books.
 pub(super) fn table(rows: &[Row]) {
     let mut table = Table::new();
@@ -124,6 +133,8 @@ pub(super) fn curl_lines(world: &World) {
     println!("curl {proxy}/spendcap/v1/key -u $KEY:\n");
     println!("# What was observed, for operators.");
     println!("curl '{admin}/v1/flags?limit=3' -H 'Authorization: Bearer {token}'\n");
+    println!("# What Prometheus scrapes.");
+    println!("curl -s {admin}/metrics | grep _minor\n");
     println!("# What Stripe really charged: 500, and what you added.");
     println!("curl -s {sandbox}/_sandbox/charges | tail -c 90");
 }
