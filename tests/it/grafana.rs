@@ -3,3 +3,4 @@
 mod dashboard;
 mod layout;
 mod rules;
+mod schema;
