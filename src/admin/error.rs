@@ -8,7 +8,6 @@ use serde::Serialize;
 use thiserror::Error;
 use utoipa::ToSchema;
 
-use crate::domain::refusal::BadParameter;
 use crate::domain::reservation::State;
 use crate::ledger::LedgerError;
 use crate::ledger::command::ControlError;
@@ -60,6 +59,17 @@ pub(super) enum AdminError {
     /// A bug: the ledger answered about another kind of thing than was asked.
     #[error("an internal error; the log has the details under this request's id")]
     Internal,
+}
+
+/// A parameter or header that is not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BadParameter {
+    /// Stripe's own code for the case, or one of ours.
+    pub(super) code: &'static str,
+    /// The name as the client wrote it, where one is to blame.
+    pub(super) param: Option<String>,
+    /// What is wrong and what to send instead.
+    pub(super) message: String,
 }
 
 impl From<BadParameter> for AdminError {

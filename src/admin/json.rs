@@ -6,7 +6,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::param;
-use crate::domain::refusal::BadParameter;
+use crate::admin::error::BadParameter;
 
 /// The fields of an object that are not read yet.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::admin::error::BadParameter;
 use crate::domain::cap::Headroom;
 use crate::domain::money::{AmountMinor, Currency};
-use crate::domain::refusal::BadParameter;
 use crate::domain::secret::masked;
 use crate::domain::time::UnixMs;
 

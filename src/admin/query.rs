@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 
 use super::error::AdminError;
 use super::param;
-use crate::domain::refusal::BadParameter;
+use crate::admin::error::BadParameter;
 use crate::ledger::Page;
 
 /// A page that was not sized; the same as Stripe's.

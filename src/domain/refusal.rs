@@ -103,12 +103,57 @@ pub enum Refusal {
 /// A parameter or header that was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadParameter {
-    /// Stripe's own code for the case, such as `parameter_invalid_integer`.
-    pub code: &'static str,
+    /// Stripe's own code for the case.
+    pub code: ParameterCode,
     /// The name as the client wrote it, where one is to blame.
     pub param: Option<String>,
     /// What is wrong and what to send instead.
     pub message: String,
+}
+
+/// Stripe's codes for what is wrong with a parameter (docs.stripe.com/error-codes).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParameterCode {
+    /// The value holds characters that the field does not take.
+    InvalidCharacters,
+    /// A required value is empty.
+    InvalidEmpty,
+    /// A value that must be an integer is not.
+    InvalidInteger,
+    /// A value that is not allowed for the charge.
+    ChargeInvalid,
+    /// A required value is absent.
+    Missing,
+    /// A name that is not taken here.
+    Unknown,
+    /// Two values where one is allowed.
+    Exclusive,
+}
+
+impl ParameterCode {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::InvalidCharacters,
+        Self::InvalidEmpty,
+        Self::InvalidInteger,
+        Self::ChargeInvalid,
+        Self::Missing,
+        Self::Unknown,
+        Self::Exclusive,
+    ];
+
+    /// The code as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidCharacters => "invalid_characters",
+            Self::InvalidEmpty => "parameter_invalid_empty",
+            Self::InvalidInteger => "parameter_invalid_integer",
+            Self::ChargeInvalid => "charge_invalid_parameter",
+            Self::Missing => "parameter_missing",
+            Self::Unknown => "parameter_unknown",
+            Self::Exclusive => "parameters_exclusive",
+        }
+    }
 }
 
 impl From<BadParameter> for Refusal {

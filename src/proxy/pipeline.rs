@@ -17,7 +17,7 @@ use super::money_log::{MoneyLine, Unjudged};
 use super::reserve::{Reserved, reserve};
 use super::respond::{Answered, Response};
 use super::{Proxy, forward, own_key, read, respond, settle};
-use crate::domain::refusal::{BadParameter, Refusal};
+use crate::domain::refusal::{BadParameter, ParameterCode, Refusal};
 use crate::ledger::command::Refused;
 use crate::telemetry::metrics::{Decision, Operation, Tally};
 
@@ -167,7 +167,7 @@ fn body_refusal(error: BodyError, bytes_max: usize) -> Refusal {
     match error {
         BodyError::TooLarge => Refusal::RequestTooLarge { bytes_max },
         BodyError::CutOff => Refusal::BadParameter(BadParameter {
-            code: "parameter_missing",
+            code: ParameterCode::Missing,
             param: None,
             message: "The request body ended before it was complete. Send the request again."
                 .to_owned(),

@@ -1,6 +1,6 @@
 //! Amounts and currencies as Stripe's parameters spell them (contract §5.2, §5.3).
 
-use super::parameter::{self, bad, echo};
+use super::parameter::{ParameterCode, bad, echo};
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::refusal::BadParameter;
 
@@ -22,7 +22,7 @@ pub fn parse_amount(param: &str, text: &str) -> Result<AmountMinor, BadParameter
                  at most {DIGITS_MAX} of them.",
                 echo(text)
             );
-            bad(parameter::INVALID_INTEGER, param, message)
+            bad(ParameterCode::InvalidInteger, param, message)
         })
 }
 
@@ -30,7 +30,7 @@ pub fn parse_amount(param: &str, text: &str) -> Result<AmountMinor, BadParameter
 pub fn parse_currency(param: &str, text: &str) -> Result<Currency, BadParameter> {
     Currency::parse(text).map_err(|error| {
         let message = format!("Invalid currency: {}: {error}.", echo(text));
-        bad(parameter::CHARGE_INVALID, param, message)
+        bad(ParameterCode::ChargeInvalid, param, message)
     })
 }
 
@@ -83,7 +83,7 @@ mod tests {
             "null",
         ] {
             let error = parse_amount("amount", text).unwrap_err();
-            assert_eq!(error.code, "parameter_invalid_integer", "{text:?}");
+            assert_eq!(error.code.as_str(), "parameter_invalid_integer", "{text:?}");
             assert_eq!(error.param.as_deref(), Some("amount"));
             let start = format!("Invalid integer: {}", echo(text));
             assert!(error.message.starts_with(&start), "{}", error.message);

@@ -4,7 +4,7 @@
 use http::Method;
 
 use super::form::FormTree;
-use super::parameter::{self, bad_request};
+use super::parameter::{ParameterCode, bad_request};
 use crate::domain::operation::{MoneyOperation, Permission};
 use crate::domain::refusal::{BadParameter, Refusal};
 
@@ -72,7 +72,7 @@ pub fn classify(method: &Method, path: &str, query: Option<&str>) -> Result<Clas
         }
         (Classified::Money(_), Some(_)) => {
             let message = "A POST takes no query string: send every parameter in the body.";
-            return Err(bad_request(parameter::EXCLUSIVE, message.to_owned()).into());
+            return Err(bad_request(ParameterCode::Exclusive, message.to_owned()).into());
         }
     }
     Ok(classified)

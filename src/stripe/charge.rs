@@ -14,7 +14,7 @@ use http::HeaderMap;
 use super::amount::{parse_amount, parse_currency};
 use super::form::FormTree;
 use super::headers;
-use super::parameter::{self, bad, echo};
+use super::parameter::{ParameterCode, bad, echo};
 use crate::domain::money::{AmountMinor, Money};
 use crate::domain::refusal::BadParameter;
 
@@ -127,7 +127,7 @@ fn form(body: &[u8], headers: &HeaderMap, taken: &[&str]) -> Result<FormTree, Ba
              amount is not known here. Leave it out.",
             echo(name)
         );
-        return Err(bad(parameter::UNKNOWN, name, message));
+        return Err(bad(ParameterCode::Unknown, name, message));
     }
     Ok(form)
 }
@@ -135,7 +135,7 @@ fn form(body: &[u8], headers: &HeaderMap, taken: &[&str]) -> Result<FormTree, Ba
 fn required<'a>(form: &'a FormTree, name: &str) -> Result<&'a str, BadParameter> {
     form.scalar(name)?.ok_or_else(|| {
         let message = format!("Missing required param: {name}.");
-        bad(parameter::MISSING, name, message)
+        bad(ParameterCode::Missing, name, message)
     })
 }
 
@@ -147,7 +147,7 @@ fn parse_capture(text: &str) -> Result<&'static str, BadParameter> {
         "false" | "False" => Ok("false"),
         other => {
             let message = format!("Invalid boolean: {}. Send true or false.", echo(other));
-            Err(bad(parameter::CHARGE_INVALID, "capture", message))
+            Err(bad(ParameterCode::ChargeInvalid, "capture", message))
         }
     }
 }
@@ -158,7 +158,7 @@ fn parse_customer(text: &str) -> Result<String, BadParameter> {
     if text.is_empty() {
         let message = "customer is empty: name a customer or leave the parameter out.";
         return Err(bad(
-            parameter::INVALID_EMPTY,
+            ParameterCode::InvalidEmpty,
             "customer",
             message.to_owned(),
         ));
@@ -173,6 +173,6 @@ fn parse_customer(text: &str) -> Result<String, BadParameter> {
             "Invalid customer: {}. Send an id such as cus_123.",
             echo(text)
         );
-        Err(bad(parameter::INVALID_CHARACTERS, "customer", message))
+        Err(bad(ParameterCode::InvalidCharacters, "customer", message))
     }
 }

@@ -183,7 +183,7 @@ const fn row(refusal: &Refusal) -> Row {
             Row::invalid(S::FORBIDDEN, "operation_not_permitted")
         }
         Refusal::AccountNotPermitted => Row::invalid(S::FORBIDDEN, "account_not_permitted"),
-        Refusal::BadParameter(bad) => Row::invalid(S::BAD_REQUEST, bad.code),
+        Refusal::BadParameter(bad) => Row::invalid(S::BAD_REQUEST, bad.code.as_str()),
         Refusal::CurrencyNotAllowed { .. } => Row::invalid(S::BAD_REQUEST, "currency_not_allowed"),
         Refusal::CustomerRequired => Row::invalid(S::BAD_REQUEST, "customer_required"),
         Refusal::SpendCapReached(cap) => Row::invalid(status(cap.status), "spend_cap_reached"),

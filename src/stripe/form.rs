@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::parameter::{self, bad, bad_request, sentence};
+use super::parameter::{ParameterCode, bad, bad_request, sentence};
 use crate::domain::refusal::BadParameter;
 
 /// Most parameters of one request: a charge with 200 lines of level 3 data has fewer.
@@ -124,7 +124,7 @@ impl FormTree {
             None => Ok(None),
             Some(FormValue::Scalar(text)) => Ok(Some(text)),
             Some(FormValue::Map(_) | FormValue::List(_)) => Err(bad(
-                parameter::CHARGE_INVALID,
+                ParameterCode::ChargeInvalid,
                 name,
                 format!("Invalid {name}: one value is expected, not an array or a hash."),
             )),
@@ -174,18 +174,18 @@ impl From<FormError> for BadParameter {
     fn from(error: FormError) -> Self {
         let message = sentence(&error.to_string());
         let (code, param) = match &error {
-            FormError::TooMany => (parameter::UNKNOWN, None),
+            FormError::TooMany => (ParameterCode::Unknown, None),
             FormError::Semicolon | FormError::Escape | FormError::NotUtf8 | FormError::Nul => {
-                (parameter::INVALID_CHARACTERS, None)
+                (ParameterCode::InvalidCharacters, None)
             }
             FormError::Name(name) | FormError::TooDeep(name) | FormError::Refused(name) => {
-                (parameter::UNKNOWN, Some(name))
+                (ParameterCode::Unknown, Some(name))
             }
-            FormError::NoValue(name) => (parameter::INVALID_EMPTY, Some(name)),
+            FormError::NoValue(name) => (ParameterCode::InvalidEmpty, Some(name)),
             FormError::Duplicate(name)
             | FormError::Mixed(name)
             | FormError::Index(name)
-            | FormError::Grouping(name) => (parameter::EXCLUSIVE, Some(name)),
+            | FormError::Grouping(name) => (ParameterCode::Exclusive, Some(name)),
         };
         match param {
             Some(name) => bad(code, name, message),

@@ -2,7 +2,7 @@
 
 use http::header::{self, HeaderMap, HeaderName};
 
-use super::parameter::{self, bad, echo};
+use super::parameter::{ParameterCode, bad, echo};
 use crate::domain::refusal::BadParameter;
 
 mod cross;
@@ -67,7 +67,7 @@ pub fn read(headers: &HeaderMap) -> Result<RequestHeaders, BadParameter> {
         Some(text) if text.contains(':') => {
             let message = format!("{SPENDCAP_REFERENCE} must not contain `:`.");
             let name = SPENDCAP_REFERENCE.as_str();
-            return Err(bad(parameter::INVALID_CHARACTERS, name, message));
+            return Err(bad(ParameterCode::InvalidCharacters, name, message));
         }
         Some(text) => visible(&SPENDCAP_REFERENCE, text, REFERENCE_BYTES_MAX)?,
     };
@@ -84,7 +84,7 @@ pub fn require_form(headers: &HeaderMap) -> Result<(), BadParameter> {
     if headers.contains_key(header::CONTENT_ENCODING) {
         let message = "Content-Encoding is not accepted: send the body as it is.";
         let name = header::CONTENT_ENCODING.as_str();
-        return Err(bad(parameter::UNKNOWN, name, message.to_owned()));
+        return Err(bad(ParameterCode::Unknown, name, message.to_owned()));
     }
     match single(headers, &header::CONTENT_TYPE)? {
         None => Ok(()),
@@ -96,7 +96,7 @@ pub fn require_form(headers: &HeaderMap) -> Result<(), BadParameter> {
                 echo(text)
             );
             let name = header::CONTENT_TYPE.as_str();
-            Err(bad(parameter::MISSING, name, message))
+            Err(bad(ParameterCode::Missing, name, message))
         }
     }
 }
@@ -119,7 +119,7 @@ fn refuse_tricks(headers: &HeaderMap) -> Result<(), BadParameter> {
     for name in METHOD_OVERRIDES {
         if headers.contains_key(name) {
             let message = format!("{name} is not accepted: send the method itself.");
-            return Err(bad(parameter::UNKNOWN, name, message));
+            return Err(bad(ParameterCode::Unknown, name, message));
         }
     }
     for name in headers.keys() {
@@ -129,19 +129,19 @@ fn refuse_tricks(headers: &HeaderMap) -> Result<(), BadParameter> {
             && (SINGLE.contains(&dashed.as_str()) || METHOD_OVERRIDES.contains(&dashed.as_str()));
         if tricky {
             let message = format!("{name} is not accepted: write {dashed}.");
-            return Err(bad(parameter::UNKNOWN, name.as_str(), message));
+            return Err(bad(ParameterCode::Unknown, name.as_str(), message));
         }
     }
     for name in cross::named_in_connection(headers) {
         if SINGLE.contains(&name.as_str()) {
             let message = format!("Connection must not name {name}: it would not reach Stripe.");
-            return Err(bad(parameter::EXCLUSIVE, "connection", message));
+            return Err(bad(ParameterCode::Exclusive, "connection", message));
         }
     }
     for name in SINGLE {
         if headers.get_all(name).iter().count() > 1 {
             let message = format!("{name} was sent more than once: send it once.");
-            return Err(bad(parameter::EXCLUSIVE, name, message));
+            return Err(bad(ParameterCode::Exclusive, name, message));
         }
     }
     Ok(())
@@ -157,7 +157,7 @@ fn account(headers: &HeaderMap) -> Result<Option<&str>, BadParameter> {
             let message =
                 "Stripe-Account and Stripe-Context name different accounts: send one of them.";
             let name = STRIPE_CONTEXT.as_str();
-            Err(bad(parameter::EXCLUSIVE, name, message.to_owned()))
+            Err(bad(ParameterCode::Exclusive, name, message.to_owned()))
         }
         (account, context) => Ok(account.or(context)),
     }
@@ -180,7 +180,11 @@ fn account_id<'a>(
             "Invalid {name}: {}. Send one account id such as acct_123.",
             echo(text)
         );
-        Err(bad(parameter::INVALID_CHARACTERS, name.as_str(), message))
+        Err(bad(
+            ParameterCode::InvalidCharacters,
+            name.as_str(),
+            message,
+        ))
     }
 }
 
@@ -192,11 +196,11 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a st
     };
     if values.next().is_some() {
         let message = format!("{name} was sent more than once: send it once.");
-        return Err(bad(parameter::EXCLUSIVE, name.as_str(), message));
+        return Err(bad(ParameterCode::Exclusive, name.as_str(), message));
     }
     value.to_str().map(Some).map_err(|_| {
         let message = format!("{name} must be visible ASCII.");
-        bad(parameter::INVALID_CHARACTERS, name.as_str(), message)
+        bad(ParameterCode::InvalidCharacters, name.as_str(), message)
     })
 }
 
@@ -210,9 +214,9 @@ fn visible<'a>(
         return Ok(text);
     }
     let code = if text.is_empty() {
-        parameter::INVALID_EMPTY
+        ParameterCode::InvalidEmpty
     } else {
-        parameter::INVALID_CHARACTERS
+        ParameterCode::InvalidCharacters
     };
     let message = format!(
         "{name} must be 1 to {bytes_max} visible ASCII characters without spaces; it has {}.",

@@ -1,28 +1,15 @@
-//! How a parameter or header is refused: Stripe's own codes (docs.stripe.com/error-codes).
+//! How a parameter or header is refused.
 
 use crate::domain::refusal::BadParameter;
 
-/// The value holds characters that the field does not take.
-pub(super) const INVALID_CHARACTERS: &str = "invalid_characters";
-/// A required value is empty.
-pub(super) const INVALID_EMPTY: &str = "parameter_invalid_empty";
-/// A value that must be an integer is not.
-pub(super) const INVALID_INTEGER: &str = "parameter_invalid_integer";
-/// A value that is not allowed for the charge.
-pub(super) const CHARGE_INVALID: &str = "charge_invalid_parameter";
-/// A required value is absent.
-pub(super) const MISSING: &str = "parameter_missing";
-/// A name that is not taken here.
-pub(super) const UNKNOWN: &str = "parameter_unknown";
-/// Two values where one is allowed.
-pub(super) const EXCLUSIVE: &str = "parameters_exclusive";
+pub(super) use crate::domain::refusal::ParameterCode;
 
 /// Longest piece of a request that an error repeats: enough to find the mistake, too little to fill
 /// a log.
 const ECHO_CHARS_MAX: usize = 100;
 
 /// `param` as the client wrote it, shortened.
-pub(super) fn bad(code: &'static str, param: &str, message: String) -> BadParameter {
+pub(super) fn bad(code: ParameterCode, param: &str, message: String) -> BadParameter {
     BadParameter {
         code,
         param: Some(echo(param)),
@@ -31,7 +18,7 @@ pub(super) fn bad(code: &'static str, param: &str, message: String) -> BadParame
 }
 
 /// For a request that is wrong as a whole.
-pub(super) fn bad_request(code: &'static str, message: String) -> BadParameter {
+pub(super) fn bad_request(code: ParameterCode, message: String) -> BadParameter {
     BadParameter {
         code,
         param: None,

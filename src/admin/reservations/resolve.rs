@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::super::json::Fields;
 use super::super::param;
+use crate::admin::error::BadParameter;
 use crate::domain::money::AmountMinor;
-use crate::domain::refusal::BadParameter;
 use crate::domain::reservation::State;
 use crate::ledger::command::Resolution;
 

@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use super::super::json::Fields;
 use super::super::param;
 use super::create::Totals;
+use crate::admin::error::BadParameter;
 use crate::domain::cap::Headroom;
 use crate::domain::id::VaultKeyId;
 use crate::domain::money::{AmountMinor, Currency};
-use crate::domain::refusal::BadParameter;
 use crate::ledger::command::Control;
 
 /// Long enough to roll a secret out to every billing service, short enough that a leaked one ends.

@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 use super::super::json::Fields;
 use super::super::openapi::time_schema;
 use super::super::param;
+use crate::admin::error::BadParameter;
 use crate::config::DefaultsConfig;
 use crate::domain::cap::{Cap, Headroom};
 use crate::domain::id::VaultKeyId;
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::operation::Permission;
-use crate::domain::refusal::BadParameter;
 use crate::domain::time::UnixMs;
 use crate::domain::vault_key::{Enforcement, KeyStatus, OnDuplicate, RefusalStatus, VaultKey};
 

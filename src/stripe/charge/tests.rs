@@ -75,7 +75,7 @@ const BAD: [(&str, &str, &str); 18] = [
 fn charges_that_cannot_be_judged_are_refused() {
     for (body, code, param) in BAD {
         let error = create(&format!("{body}&currency=usd")).unwrap_err();
-        let found = (error.code, error.param.as_deref());
+        let found = (error.code.as_str(), error.param.as_deref());
         assert_eq!(found, (code, Some(param)), "{body}");
         assert!(!error.message.is_empty());
     }
@@ -87,7 +87,7 @@ fn charges_that_cannot_be_judged_are_refused() {
         ("&currency=usd&currency=eur", "parameters_exclusive"),
     ] {
         let error = create(&format!("amount=1{currency}")).unwrap_err();
-        let found = (error.code, error.param.as_deref());
+        let found = (error.code.as_str(), error.param.as_deref());
         assert_eq!(found, (code, Some("currency")), "{currency}");
     }
 }
@@ -103,7 +103,7 @@ fn a_name_that_is_not_listed_could_raise_the_amount_and_is_refused() {
         "Amount=5",
     ] {
         let error = create(&format!("amount=1&currency=usd&{name}")).unwrap_err();
-        assert_eq!(error.code, "parameter_unknown", "{name}");
+        assert_eq!(error.code.as_str(), "parameter_unknown", "{name}");
         assert!(capture(name).is_err(), "{name}");
     }
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::operation::Permission;
-use crate::domain::refusal::{BadParameter, CapReached};
+use crate::domain::refusal::{BadParameter, CapReached, ParameterCode};
 use crate::domain::time::UnixMs;
 
 fn amount(minor: i64) -> AmountMinor {
@@ -51,7 +51,7 @@ fn unknown(retryable: bool) -> Refusal {
 
 fn parameter() -> Refusal {
     Refusal::BadParameter(BadParameter {
-        code: "parameter_invalid_integer",
+        code: ParameterCode::InvalidInteger,
         param: Some("amount".to_owned()),
         message: "Invalid integer: 1e3".to_owned(),
     })

@@ -174,10 +174,10 @@ fn an_error_names_the_parameter_and_stays_short() {
     let long = format!("{}\n]", "x".repeat(5_000));
     let error = FormTree::parse(format!("{long}=1").as_bytes()).unwrap_err();
     let bad = BadParameter::from(error);
-    assert_eq!(bad.code, "parameter_unknown");
+    assert_eq!(bad.code.as_str(), "parameter_unknown");
     assert!(bad.message.len() < 500 && bad.param.unwrap().len() < 500);
     let bad = BadParameter::from(FormError::Duplicate("amount".to_owned()));
-    assert_eq!(bad.code, "parameters_exclusive");
+    assert_eq!(bad.code.as_str(), "parameters_exclusive");
     assert_eq!(bad.param.as_deref(), Some("amount"));
     assert_eq!(bad.message, "Parameter sent more than once: amount.");
 }
