@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::{Config, LedgerUrl, Settings, StripeKey};
 use crate::domain::decision::FORWARD_WINDOW_MS;
 use crate::ledger::book::SendTimes;
-use crate::ledger::{Ledger, LedgerOptions};
+use crate::ledger::{Ledger, LedgerOptions, WriterObserver};
 use crate::proxy::{self, BreakerSettings, Drain, KeyOwner, Parts, Platform, Proxy, ProxySettings};
 use crate::telemetry::metrics::Metrics;
 
@@ -57,9 +57,10 @@ impl App {
             watch,
         } = settings;
         let metrics = Arc::new(Metrics::new()?);
-        let (ledger, writer_task) = open_ledger(&config, clock.clone(), true).await?;
-        let upstream = tls::upstream(&config.upstream, clock.clone(), &secrets.stripe_key)?;
-        let platform = secrets::pin(&ledger, &upstream, &secrets.stripe_key).await?;
+        let (ledger, writer_task) = open_ledger(&config, clock.clone(), &metrics).await?;
+        let key = &secrets.stripe_key;
+        let upstream = tls::upstream(&config.upstream, clock.clone(), key, &metrics)?;
+        let platform = secrets::pin(&ledger, &upstream, key).await?;
         announce(&config, platform.as_ref());
         let proxy_listener = bind(config.proxy.listen, "proxy.listen").await?;
         let admin_listener = bind(config.admin.listen, "admin.listen").await?;
@@ -83,7 +84,7 @@ impl App {
             clock: clock.clone(),
             tokens: tokens_now,
             defaults: Arc::new(config.defaults.clone()),
-            metrics,
+            metrics: Arc::clone(&metrics),
             gauges: Gauges::default(),
             draining: draining.clone(),
         };
@@ -98,6 +99,7 @@ impl App {
             ledger: ledger.clone(),
             upstream: config.upstream.clone(),
             clock,
+            metrics,
         };
         let secrets_task = tokio::spawn(reload.run(stop_rest.clone()));
         Ok(Self {
@@ -166,11 +168,17 @@ impl App {
     }
 }
 
-/// Opens the ledger that the settings name; applies migrations where `migrate` says so.
-pub async fn open_ledger(
+impl WriterObserver for Metrics {
+    fn committed(&self, commands: usize, took: Duration) {
+        self.committed(commands, took);
+    }
+}
+
+/// Opens the ledger that the settings name, and brings its schema up to date.
+async fn open_ledger(
     config: &Config,
     clock: Clock,
-    migrate: bool,
+    metrics: &Arc<Metrics>,
 ) -> anyhow::Result<(Ledger, JoinHandle<()>)> {
     let send = config
         .upstream
@@ -183,7 +191,8 @@ pub async fn open_ledger(
     let options = LedgerOptions {
         clock,
         times: SendTimes { deadline_ms },
-        migrate,
+        migrate: true,
+        observer: Arc::clone(metrics) as _,
     };
     let opened = match &config.ledger.url {
         LedgerUrl::Sqlite(file) => Ledger::open_sqlite(file, options).await,
@@ -196,7 +205,7 @@ pub async fn open_ledger(
 
 /// Asks Stripe whose key it is.
 pub async fn key_owner(config: &Config, key: &StripeKey, clock: Clock) -> anyhow::Result<KeyOwner> {
-    let upstream = tls::upstream(&config.upstream, clock, key)?;
+    let upstream = tls::upstream(&config.upstream, clock, key, &Arc::new(Metrics::new()?))?;
     Ok(upstream.key_owner().await?)
 }
 

@@ -27,3 +27,4 @@ pub use reads::{
     ReservationFilter, ShownKey, Standing, StateSums, VaultKeyFilter,
 };
 pub use schema::SchemaError;
+pub use writer::WriterObserver;

@@ -130,7 +130,11 @@ impl Proxy {
             keys: KeyCache::new(parts.ledger.clone()),
             ledger: parts.ledger,
             clock: parts.clock,
-            breaker: Arc::new(Breaker::new(parts.breaker, Arc::clone(&upstream))),
+            breaker: Arc::new(Breaker::new(
+                parts.breaker,
+                Arc::clone(&upstream),
+                Arc::clone(&parts.metrics),
+            )),
             upstream,
             platform: parts.platform.map(OnceLock::from).unwrap_or_default(),
             settings: parts.settings,

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::config::{AdminTokens, SecretWatch, StripeKey, UpstreamConfig};
 use crate::ledger::Ledger;
 use crate::proxy::{KeyOwner, Platform, Proxy, Upstream};
+use crate::telemetry::metrics::Metrics;
 
 /// How often the secrets' files are looked at.
 const POLL_EVERY: Duration = Duration::from_secs(2);
@@ -60,6 +61,7 @@ pub(super) struct Reload {
     pub(super) ledger: Ledger,
     pub(super) upstream: UpstreamConfig,
     pub(super) clock: Clock,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl Reload {
@@ -94,7 +96,7 @@ impl Reload {
 
     /// False while Stripe does not tell whose key it is: the old one, if any, stays in use.
     async fn accept(&self, key: &StripeKey) -> anyhow::Result<bool> {
-        let upstream = tls::upstream(&self.upstream, self.clock.clone(), key)?;
+        let upstream = tls::upstream(&self.upstream, self.clock.clone(), key, &self.metrics)?;
         let Some(platform) = pin(&self.ledger, &upstream, key).await? else {
             return Ok(false);
         };

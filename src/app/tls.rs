@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::clock::Clock;
 use crate::config::{StripeKey, TlsFiles, UpstreamConfig, read_roots, read_server_identity};
 use crate::proxy::{RealKey, Upstream, UpstreamSettings};
+use crate::telemetry::metrics::Metrics;
 
 /// The listener's TLS: the certificate of the settings, HTTP/2 and HTTP/1.1.
 pub(super) fn acceptor(files: &TlsFiles) -> anyhow::Result<TlsAcceptor> {
@@ -30,6 +31,7 @@ pub(super) fn upstream(
     config: &UpstreamConfig,
     clock: Clock,
     key: &StripeKey,
+    metrics: &Arc<Metrics>,
 ) -> anyhow::Result<Upstream> {
     let roots = match &config.ca_file {
         Some(file) => read_roots(file)?,
@@ -49,7 +51,12 @@ pub(super) fn upstream(
         connect_timeout: config.connect_timeout,
         timeout: config.timeout,
     };
-    Ok(Upstream::new(settings, clock, real_key(key)))
+    Ok(Upstream::new(
+        settings,
+        clock,
+        real_key(key),
+        Arc::clone(metrics),
+    ))
 }
 
 pub(super) fn real_key(key: &StripeKey) -> RealKey {

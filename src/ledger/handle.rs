@@ -1,5 +1,6 @@
 //! The handle every other part holds: commands through the writer, reads beside it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -10,7 +11,7 @@ use super::book::SendTimes;
 use super::command::{Answer, ControlDone, ControlError, ControlRequest, Settled, Verdict, Work};
 use super::reads::Reads;
 use super::store::Store;
-use super::writer::{Command, Writable, Writer};
+use super::writer::{Command, Writable, Writer, WriterObserver};
 use crate::domain::decision::Ask;
 use crate::domain::settlement::Report;
 
@@ -71,10 +72,11 @@ impl Ledger {
         store: impl Store,
         reads: Reads,
         times: SendTimes,
+        observer: Arc<dyn WriterObserver>,
     ) -> (Self, JoinHandle<()>) {
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writable = Writable::yes();
-        let writer = Writer::new(store, times, queue, writable.clone());
+        let writer = Writer::new(store, times, queue, writable.clone(), observer);
         let writer = tokio::spawn(writer.run());
         tokio::spawn(sweep(commands.downgrade()));
         let ledger = Self {

@@ -1,6 +1,7 @@
 //! Opens a ledger: takes the database, checks its schema, starts the writer.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::ConnectOptions as _;
@@ -14,6 +15,7 @@ use super::reads::Reads;
 use super::schema::{self, SchemaError};
 use super::store::postgres::{self, PostgresStore};
 use super::store::sqlite::{self, SqliteStore};
+use super::writer::WriterObserver;
 use crate::clock::Clock;
 
 /// How a ledger is opened.
@@ -25,6 +27,8 @@ pub struct LedgerOptions {
     pub times: SendTimes,
     /// Bring the schema up to date; otherwise one that is not is refused.
     pub migrate: bool,
+    /// Who measures the writer; `()` for nobody.
+    pub observer: Arc<dyn WriterObserver>,
 }
 
 /// The ledger cannot be opened.
@@ -58,7 +62,7 @@ impl Ledger {
         prepare_sqlite(&connect, options.migrate).await?;
         let reads = Reads::sqlite(connect.clone(), options.clock.clone());
         let store = SqliteStore::open(file, connect, options.clock).await?;
-        Ok(Self::start(store, reads, options.times))
+        Ok(Self::start(store, reads, options.times, options.observer))
     }
 
     /// Opens the ledger in a PostgreSQL database, which any number of processes may share.
@@ -70,7 +74,7 @@ impl Ledger {
         prepare_postgres(&connect, options.migrate).await?;
         let reads = Reads::postgres(&connect, options.clock.clone());
         let store = PostgresStore::new(connect, options.clock);
-        Ok(Self::start(store, reads, options.times))
+        Ok(Self::start(store, reads, options.times, options.observer))
     }
 
     /// Brings a SQLite ledger's schema up to date; returns its version. No process may have it open.

@@ -7,6 +7,8 @@ mod batch;
 mod health;
 mod wake;
 
+use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -48,6 +50,18 @@ pub(super) struct Writer<S> {
     backlog: Vec<Command>,
     wakers: Wakers,
     writable: Writable,
+    observer: Arc<dyn WriterObserver>,
+}
+
+/// Told about the writer's work. It is called in the writer, so it must not wait.
+pub trait WriterObserver: Debug + Send + Sync {
+    /// A batch of so many commands was committed, in this time from its load on. The sweep that comes by
+    /// itself every second is no batch.
+    fn committed(&self, commands: usize, took: Duration);
+}
+
+impl WriterObserver for () {
+    fn committed(&self, _commands: usize, _took: Duration) {}
 }
 
 impl<S: Store> Writer<S> {
@@ -56,6 +70,7 @@ impl<S: Store> Writer<S> {
         times: SendTimes,
         commands: mpsc::Receiver<Command>,
         writable: Writable,
+        observer: Arc<dyn WriterObserver>,
     ) -> Self {
         Self {
             store,
@@ -64,6 +79,7 @@ impl<S: Store> Writer<S> {
             backlog: Vec::new(),
             wakers: Wakers::default(),
             writable,
+            observer,
         }
     }
 
@@ -166,7 +182,13 @@ impl<S: Store> Writer<S> {
 
     async fn attempt(&mut self, batch: &[Command]) -> Attempt {
         let works = batch.iter().map(|command| &command.work);
-        attempt(&mut self.store, self.times, works).await
+        let began = Instant::now();
+        let attempted = attempt(&mut self.store, self.times, works.clone()).await;
+        let asked = works.into_iter().any(|work| !matches!(work, Work::Sweep));
+        if asked && matches!(attempted, Attempt::Stored(_)) {
+            self.observer.committed(batch.len(), began.elapsed());
+        }
+        attempted
     }
 
     /// Whether an ambiguous commit is stored. New rows tell, since their ids are this process's own; a

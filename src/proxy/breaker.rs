@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::upstream::Upstream;
 use crate::domain::refusal::Refusal;
+use crate::telemetry::metrics::Metrics;
 
 /// When the breaker opens, and how it finds out that Stripe is back.
 #[derive(Clone, Copy, Debug)]
@@ -21,15 +22,21 @@ pub struct BreakerSettings {
 pub(super) struct Breaker {
     settings: BreakerSettings,
     upstream: Arc<Upstream>,
+    metrics: Arc<Metrics>,
     unknown_in_a_row: AtomicU32,
     open: AtomicBool,
 }
 
 impl Breaker {
-    pub(super) fn new(settings: BreakerSettings, upstream: Arc<Upstream>) -> Self {
+    pub(super) fn new(
+        settings: BreakerSettings,
+        upstream: Arc<Upstream>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             settings,
             upstream,
+            metrics,
             unknown_in_a_row: AtomicU32::new(0),
             open: AtomicBool::new(false),
         }
@@ -57,6 +64,7 @@ impl Breaker {
             .saturating_add(1);
         if in_a_row >= self.settings.unknown_outcomes_max && !self.open.swap(true, Ordering::AcqRel)
         {
+            self.metrics.breaker(true);
             tracing::error!(in_a_row, "Stripe's outcomes are unknown: money is refused");
             tokio::spawn(Arc::clone(self).probe());
         }
@@ -78,6 +86,7 @@ impl Breaker {
     fn half_open(&self) {
         let one_short = self.settings.unknown_outcomes_max.saturating_sub(1);
         self.unknown_in_a_row.store(one_short, Ordering::Release);
+        self.metrics.breaker(false);
         self.open.store(false, Ordering::Release);
     }
 }
@@ -110,8 +119,9 @@ mod tests {
             unknown_outcomes_max: 3,
             probe_interval: Duration::from_hours(1),
         };
-        let upstream = Upstream::new(upstream, Clock::system(), key);
-        Arc::new(Breaker::new(settings, Arc::new(upstream)))
+        let metrics = Arc::new(Metrics::new().unwrap());
+        let upstream = Upstream::new(upstream, Clock::system(), key, Arc::clone(&metrics));
+        Arc::new(Breaker::new(settings, Arc::new(upstream), metrics))
     }
 
     #[tokio::test]

@@ -17,6 +17,7 @@ use crate::ledger::command::Refused;
 use crate::stripe::catalog::{self, Classified, MoneyCall};
 use crate::stripe::charge;
 use crate::stripe::headers::{self, RequestHeaders};
+use crate::telemetry::metrics::Tally;
 
 mod target;
 
@@ -130,6 +131,7 @@ pub(super) async fn judge(
     authenticated: Authenticated,
     request: MoneyRequest,
     body: &Bytes,
+    tally: &mut Tally,
 ) -> Result<Judged, Refused> {
     let bad = |error| refuse(Refusal::BadParameter(error));
     let mut upstream_headers = request.upstream_headers;
@@ -148,7 +150,7 @@ pub(super) async fn judge(
         MoneyCall::ChargesCapture { charge } => {
             let judged = charge::judge_capture(body, &request.headers).map_err(bad)?;
             let account = &request.client.account;
-            let found = find_target(proxy, charge, account, &upstream_headers).await?;
+            let found = find_target(proxy, charge, account, &upstream_headers, tally).await?;
             let money = Money {
                 amount: judged.amount.unwrap_or(found.money.amount),
                 currency: found.money.currency,

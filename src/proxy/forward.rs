@@ -35,6 +35,7 @@ pub(super) async fn forward(proxy: &Proxy, judged: &Judged, cleared: Cleared) ->
         Ok(key) => {
             headers.insert(&IDEMPOTENCY_KEY, key);
             let outgoing = MoneySend {
+                operation: judged.call.operation(),
                 path: judged.call.path(),
                 headers,
                 body: judged.body.clone(),

@@ -12,13 +12,13 @@ use super::classify::Judged;
 use super::forward::Forwarded;
 use super::respond::Answered;
 use super::settle::Recorded;
+use crate::domain::flag::FlagKind;
 use crate::domain::id::ReservationId;
 use crate::domain::outcome::Outcome;
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::State;
 use crate::ledger::command::{Existing, Refused};
-use crate::stripe::envelope;
-use crate::telemetry::metrics::{Decision, Tally};
+use crate::telemetry::metrics::{Decision, DuplicateAction, Tally};
 
 pub(super) use unjudged::Unjudged;
 
@@ -30,7 +30,6 @@ pub(super) struct MoneyLine<'a> {
     judged: &'a Judged,
     stages: Stages,
     tally: Tally,
-    code: Option<&'static str>,
     reservation: Option<ReservationId>,
     /// What the answer proved.
     outcome: Option<&'static str>,
@@ -76,7 +75,6 @@ impl<'a> MoneyLine<'a> {
             judged,
             stages: Stages::start(received),
             tally,
-            code: None,
             reservation: None,
             outcome: None,
             state: None,
@@ -92,7 +90,11 @@ impl<'a> MoneyLine<'a> {
 
     /// Stripe answered, or did not.
     pub(super) fn forwarded(&mut self, forwarded: &Forwarded) {
-        self.stages.stripe = Some(self.stages.lap());
+        self.at_stripe();
+        let second = forwarded.flags.contains(&FlagKind::DuplicateCustomerPeriod);
+        if second && forwarded.reservation.send.sends == 1 {
+            self.tally.duplicate(DuplicateAction::Passed);
+        }
         self.reservation = Some(forwarded.reservation.id);
         let headers = forwarded.sent.as_ref().ok().map(|answer| &answer.headers);
         self.stripe_request_id = headers.and_then(request_id);
@@ -118,8 +120,14 @@ impl<'a> MoneyLine<'a> {
 
     /// That object was asked for, and came or did not.
     pub(super) fn read(&mut self, answered: Option<&Answered>) {
-        self.stages.stripe = Some(self.stages.lap());
+        self.at_stripe();
         self.stripe_request_id = answered.and_then(|answered| request_id(&answered.headers));
+    }
+
+    fn at_stripe(&mut self) {
+        let took = self.stages.lap();
+        self.stages.stripe = Some(took);
+        self.tally.was_away(took);
     }
 
     /// It is refused, by the ledger or because the object cannot be read.
@@ -127,11 +135,28 @@ impl<'a> MoneyLine<'a> {
         if self.reservation.is_none() {
             self.stages.reserve = self.stages.lap();
         }
-        self.code = Some(code(&refused.refusal));
+        match refused.refusal {
+            Refusal::DuplicateCustomerPeriod { .. } => {
+                self.tally.duplicate(DuplicateAction::Rejected);
+            }
+            Refusal::IdempotencyKeyInUse | Refusal::OutcomeUnknown { .. } => {
+                self.tally.duplicate(DuplicateAction::Waited);
+            }
+            _ => {}
+        }
     }
 
-    /// Writes the line. `answered` is what the client gets.
+    /// What the request's own waits for Stripe are told to.
+    pub(super) fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// Writes the line and counts the request. `answered` is what the client gets.
     pub(super) fn write(self, answered: &Answered) {
+        let existing = self.tally.decision() == Decision::AnswerWithExisting;
+        if existing && answered.code.is_none() {
+            self.tally.duplicate(DuplicateAction::Replayed);
+        }
         let ask = &self.judged.ask;
         tracing::info!(
             vault_key = ask.vault_key.as_str(),
@@ -142,7 +167,7 @@ impl<'a> MoneyLine<'a> {
             amount_minor = ask.money.amount.get(),
             currency = ask.money.currency.as_str(),
             decision = self.tally.decision().as_str(),
-            code = self.code,
+            code = answered.code,
             reservation = self.reservation.map(|id| id.to_string()),
             outcome = self.outcome,
             state = self.state,
@@ -157,13 +182,8 @@ impl<'a> MoneyLine<'a> {
             total_ms = ms(self.stages.received.elapsed()),
             "{MESSAGE}"
         );
+        self.tally.answered(answered.code);
     }
-}
-
-/// The code as the client sees it; those without one are Stripe's `idempotency_error`.
-fn code(refusal: &Refusal) -> &'static str {
-    let answer = envelope::answer(refusal);
-    answer.code.unwrap_or(answer.error_type)
 }
 
 const fn name(outcome: &Outcome) -> &'static str {

@@ -42,16 +42,12 @@ impl Proxy {
         let answered = match accepted {
             Ok(Accepted::Judged(judged, permit)) => {
                 let received = line.judged();
-                self.detach(*judged, permit, received, tally).await
+                let answered = self.detach(*judged, permit, received, tally).await;
+                answered.unwrap_or_else(|refused| write_refused(line, &refused))
             }
-            Ok(Accepted::Answered(answered)) => Ok(answered),
-            Err(refused) => Err(refused),
+            Ok(Accepted::Answered(answered)) => counted(tally, answered),
+            Err(refused) => counted(tally, write_refused(line, &refused)),
         };
-        let answered = answered.unwrap_or_else(|refused| {
-            let answered = respond::refused(&refused);
-            line.refused(&refused.refusal, &answered);
-            answered
-        });
         respond::finish(answered, self.is_draining())
     }
 
@@ -75,12 +71,12 @@ impl Proxy {
             Work::Read(read) => {
                 tally.operate(Operation::Read);
                 tally.decide(Decision::Pass);
-                let answered = read::pass_through(self, read).await;
+                let answered = tally.away(read::pass_through(self, read)).await;
                 answered.map(Accepted::Answered).map_err(refuse)
             }
             Work::Money(call) => {
                 tally.operate(call.operation().into());
-                let judged = self.judge(authenticated, call, incoming).await?;
+                let judged = self.judge(authenticated, call, incoming, tally).await?;
                 Ok(Accepted::Judged(Box::new(judged), permit))
             }
         }
@@ -91,12 +87,14 @@ impl Proxy {
         authenticated: Authenticated,
         call: MoneyRequest,
         incoming: Incoming,
+        tally: &mut Tally,
     ) -> Result<Judged, Refused> {
         let bytes_max = self.settings.body_bytes_max;
-        let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max)).await;
+        let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max));
+        let body = tally.away(body).await;
         let body = body.unwrap_or(Err(BodyError::CutOff));
         let body = body.map_err(|error| refuse(body_refusal(error, bytes_max)))?;
-        judge(self, authenticated, call, &body).await
+        judge(self, authenticated, call, &body, tally).await
     }
 
     /// Hands the request to a task that the client cannot cancel, and waits for its answer.
@@ -136,12 +134,12 @@ impl Proxy {
         judged: &Judged,
         line: &mut MoneyLine<'_>,
     ) -> Result<Answered, Refused> {
-        match reserve(self, judged).await? {
+        match reserve(self, judged, line.tally()).await? {
             Reserved::Send(cleared) => {
                 line.reserved();
                 let forwarded = forward::forward(self, judged, cleared).await;
                 line.forwarded(&forwarded);
-                let recorded = settle::settle(self, judged, forwarded).await;
+                let recorded = settle::settle(self, judged, forwarded, line.tally()).await;
                 line.recorded(&recorded);
                 Ok(respond::forwarded(judged, recorded))
             }
@@ -153,6 +151,19 @@ impl Proxy {
             }
         }
     }
+}
+
+/// A refusal whose line nobody else writes.
+fn write_refused(line: Unjudged, refused: &Refused) -> Answered {
+    let answered = respond::refused(refused);
+    line.refused(&answered);
+    answered
+}
+
+/// What is answered here and not in a task counts as it is.
+fn counted(tally: Tally, answered: Answered) -> Answered {
+    tally.answered(answered.code);
+    answered
 }
 
 /// A refusal without anything observed.

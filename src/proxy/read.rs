@@ -29,6 +29,7 @@ pub(super) async fn pass_through(proxy: &Arc<Proxy>, call: ReadCall) -> Result<A
         status: parts.status,
         headers,
         body: body::streamed(incoming),
+        code: None,
     })
 }
 
@@ -68,6 +69,7 @@ pub(super) async fn existing(
         status: answer.status,
         headers,
         body: body::whole(answer.body),
+        code: None,
     };
     let (id, remaining) = (existing.reservation, existing.remaining);
     respond::annotate(&mut answered.headers, id, remaining, &existing.flags);

@@ -13,6 +13,7 @@ use crate::domain::flag::FlagKind;
 use crate::domain::refusal::Refusal;
 use crate::ledger::LedgerError;
 use crate::ledger::command::{Existing, Refused, Ticket, Verdict, Waiting};
+use crate::telemetry::metrics::Tally;
 
 /// First pause between two looks at a reservation that another process may settle.
 const POLL_FIRST: Duration = Duration::from_millis(25);
@@ -38,7 +39,11 @@ pub(super) struct Cleared {
     pub(super) send_by: BootMs,
 }
 
-pub(super) async fn reserve(proxy: &Proxy, judged: &Judged) -> Result<Reserved, Refused> {
+pub(super) async fn reserve(
+    proxy: &Proxy,
+    judged: &Judged,
+    tally: &mut Tally,
+) -> Result<Reserved, Refused> {
     let mut ask = judged.ask.clone();
     let mut patience = Patience::new(proxy.settings.repeat_wait);
     let mut looks = 0;
@@ -62,7 +67,7 @@ pub(super) async fn reserve(proxy: &Proxy, judged: &Judged) -> Result<Reserved, 
             }
             Verdict::LookAgain if looks < LOOKS_MAX => {
                 looks += 1;
-                ask = look_again(proxy, judged, ask).await?;
+                ask = look_again(proxy, judged, ask, tally).await?;
             }
             Verdict::LookAgain => return Err(refuse(Refusal::IdempotencyKeyInUse)),
             Verdict::Refuse(refused) => {
@@ -73,10 +78,22 @@ pub(super) async fn reserve(proxy: &Proxy, judged: &Judged) -> Result<Reserved, 
     }
 }
 
-async fn look_again(proxy: &Proxy, judged: &Judged, mut ask: Ask) -> Result<Ask, Refused> {
+async fn look_again(
+    proxy: &Proxy,
+    judged: &Judged,
+    mut ask: Ask,
+    tally: &mut Tally,
+) -> Result<Ask, Refused> {
     if let Some(target) = &ask.target {
         let charge = target.object_id.clone();
-        let found = find_target(proxy, &charge, &ask.account, &judged.upstream_headers).await?;
+        let found = find_target(
+            proxy,
+            &charge,
+            &ask.account,
+            &judged.upstream_headers,
+            tally,
+        )
+        .await?;
         ask.target = Some(found.target);
     }
     Ok(ask)

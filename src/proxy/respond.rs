@@ -31,6 +31,8 @@ pub(super) struct Answered {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: AnswerBody,
+    /// What a refusal is called in logs and metrics; `None` where it is none.
+    pub(super) code: Option<&'static str>,
 }
 
 /// Answers a request that was forwarded and whose outcome is recorded.
@@ -74,6 +76,7 @@ fn stripes(answer: Answer) -> Answered {
         status: answer.status,
         headers,
         body: body::whole(answer.body),
+        code: None,
     }
 }
 
@@ -85,12 +88,14 @@ pub(super) fn refused(refused: &Refused) -> Answered {
 }
 
 fn refusal(refusal: &Refusal) -> Answered {
-    let response = envelope::answer(refusal).response(Uuid::now_v7());
+    let answer = envelope::answer(refusal);
+    let response = answer.response(Uuid::now_v7());
     let (parts, text) = response.into_parts();
     Answered {
         status: parts.status,
         headers: parts.headers,
         body: body::whole(Bytes::from(text)),
+        code: Some(answer.label()),
     }
 }
 
@@ -102,6 +107,7 @@ pub(super) fn json(status: StatusCode, mut headers: HeaderMap, text: String) -> 
         status,
         headers,
         body: body::whole(Bytes::from(text)),
+        code: None,
     }
 }
 

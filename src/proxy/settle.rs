@@ -14,6 +14,7 @@ use crate::domain::reservation::State;
 use crate::domain::settlement::Report;
 use crate::stripe::answer::charge_facts;
 use crate::stripe::catalog::MoneyCall;
+use crate::telemetry::metrics::Tally;
 
 /// **Proof** that a send's outcome is with the ledger: stored, or retried there until it is.
 pub(super) struct Recorded {
@@ -26,7 +27,12 @@ pub(super) struct Recorded {
     pub(super) state: Option<State>,
 }
 
-pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded) -> Recorded {
+pub(super) async fn settle(
+    proxy: &Proxy,
+    judged: &Judged,
+    forwarded: Forwarded,
+    tally: &mut Tally,
+) -> Recorded {
     let Forwarded {
         reservation,
         mut flags,
@@ -35,7 +41,7 @@ pub(super) async fn settle(proxy: &Proxy, judged: &Judged, forwarded: Forwarded)
         outcome,
     } = forwarded;
     let id = reservation.id;
-    let outcome = ask_the_object(proxy, judged, outcome).await;
+    let outcome = tally.away(ask_the_object(proxy, judged, outcome)).await;
     let report = Report {
         reservation,
         outcome: outcome.clone(),

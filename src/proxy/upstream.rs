@@ -2,8 +2,8 @@
 
 mod guarded;
 
-use std::sync::RwLock;
-use std::time::Duration;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{
@@ -21,6 +21,8 @@ use thiserror::Error;
 
 use super::body;
 use crate::clock::{BootMs, Clock};
+use crate::domain::operation::MoneyOperation;
+use crate::telemetry::metrics::{Metrics, Operation, UpstreamStatus};
 use guarded::{Guard, GuardedBody};
 
 /// Largest answer that is kept in memory: a charge with everything expanded is some 20 kB.
@@ -83,6 +85,20 @@ pub enum UpstreamError {
     NoAnswer(#[source] Option<hyper_util::client::legacy::Error>),
 }
 
+impl UpstreamError {
+    fn status(&self) -> UpstreamStatus {
+        match self {
+            Self::NotSent(_) => UpstreamStatus::Unreachable,
+            Self::NoAnswer(Some(error)) if error.is_connect() => UpstreamStatus::Unreachable,
+            Self::NoAnswer(_) => UpstreamStatus::None,
+        }
+    }
+}
+
+fn whole_status(answered: &Result<Answer, UpstreamError>) -> Result<StatusCode, &UpstreamError> {
+    answered.as_ref().map(|answer| answer.status)
+}
+
 /// Whom the real key belongs to, as Stripe tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeyOwner {
@@ -121,6 +137,7 @@ impl Answer {
 /// One request that is sent at most once.
 #[derive(Debug)]
 pub(super) struct MoneySend {
+    pub(super) operation: MoneyOperation,
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
@@ -137,11 +154,17 @@ pub struct Upstream {
     timeout: Duration,
     clock: Clock,
     key: RwLock<RealKey>,
+    metrics: Arc<Metrics>,
 }
 
 impl Upstream {
     /// A client for `settings` that presents `key`.
-    pub fn new(settings: UpstreamSettings, clock: Clock, key: RealKey) -> Self {
+    pub fn new(
+        settings: UpstreamSettings,
+        clock: Clock,
+        key: RealKey,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -165,6 +188,7 @@ impl Upstream {
             timeout: settings.timeout,
             clock,
             key: RwLock::new(key),
+            metrics,
         }
     }
 
@@ -190,7 +214,8 @@ impl Upstream {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let body = GuardedBody::guarded(send.body.clone(), guard.clone());
         let request = self.request(Method::POST, &send.path, headers, body)?;
-        match tokio::time::timeout(self.timeout, self.exchange(request)).await {
+        let began = Instant::now();
+        let answered = match tokio::time::timeout(self.timeout, self.exchange(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(ExchangeError::Request(error))) if guard.close() || error.is_connect() => {
                 Err(UpstreamError::NotSent(Some(error)))
@@ -199,23 +224,38 @@ impl Upstream {
             Ok(Err(ExchangeError::Body)) => Err(UpstreamError::NoAnswer(None)),
             Err(_elapsed) if guard.close() => Err(UpstreamError::NotSent(None)),
             Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
-        }
+        };
+        self.count(send.operation.into(), began, whole_status(&answered));
+        answered
     }
 
-    /// Reads an object for the proxy itself, whole.
+    /// Reads an object on behalf of a request, whole.
     pub(super) async fn read_whole(
         &self,
+        path_and_query: &str,
+        headers: HeaderMap,
+    ) -> Result<Answer, UpstreamError> {
+        self.read_for(Operation::Read, path_and_query, headers)
+            .await
+    }
+
+    async fn read_for(
+        &self,
+        operation: Operation,
         path_and_query: &str,
         mut headers: HeaderMap,
     ) -> Result<Answer, UpstreamError> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
         let limit = self.timeout.min(OWN_READ_TIMEOUT);
-        match tokio::time::timeout(limit, self.exchange(request)).await {
+        let began = Instant::now();
+        let read = match tokio::time::timeout(limit, self.exchange(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
             Ok(Err(ExchangeError::Body)) | Err(_) => Err(UpstreamError::NoAnswer(None)),
-        }
+        };
+        self.count(operation, began, whole_status(&read));
+        read
     }
 
     /// Reads on behalf of the client; the body streams.
@@ -225,23 +265,38 @@ impl Upstream {
         headers: HeaderMap,
     ) -> Result<Response<Incoming>, UpstreamError> {
         let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
-        match tokio::time::timeout(self.timeout, self.client.request(request)).await {
+        let began = Instant::now();
+        let read = match tokio::time::timeout(self.timeout, self.client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(UpstreamError::NoAnswer(Some(error))),
             Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
-        }
+        };
+        let status = read.as_ref().map(Response::status);
+        self.count(Operation::Read, began, status);
+        read
+    }
+
+    fn count(
+        &self,
+        operation: Operation,
+        began: Instant,
+        status: Result<StatusCode, &UpstreamError>,
+    ) {
+        let status = status.map_or_else(UpstreamError::status, UpstreamStatus::from);
+        self.metrics
+            .upstream_answered(operation, status, began.elapsed());
     }
 
     /// True where Stripe answers a read with anything but a server error: even a refused one shows that
     /// requests are carried out.
     pub(super) async fn is_healthy(&self) -> bool {
-        let answer = self.read_whole("/v1/account", HeaderMap::new()).await;
+        let answer = self.own_account().await;
         answer.is_ok_and(|answer| !answer.status.is_server_error())
     }
 
     /// Whose key the real key is; an error while Stripe does not tell.
     pub async fn key_owner(&self) -> Result<KeyOwner, UpstreamError> {
-        let answer = self.read_whole("/v1/account", HeaderMap::new()).await?;
+        let answer = self.own_account().await?;
         match answer.status {
             StatusCode::UNAUTHORIZED => return Ok(KeyOwner::Nobody),
             StatusCode::TOO_MANY_REQUESTS => return Err(UpstreamError::NoAnswer(None)),
@@ -255,6 +310,12 @@ impl Upstream {
             .and_then(|account| account.get("id")?.as_str());
         let id = id.ok_or(UpstreamError::NoAnswer(None))?;
         Ok(KeyOwner::Account(id.to_owned()))
+    }
+
+    /// Asks on spendcap's own behalf.
+    async fn own_account(&self) -> Result<Answer, UpstreamError> {
+        self.read_for(Operation::Other, "/v1/account", HeaderMap::new())
+            .await
     }
 
     async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {

@@ -14,7 +14,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::domain::refusal::Refusal;
+use crate::domain::refusal::{ParameterCode, Refusal};
 use crate::domain::vault_key::RefusalStatus;
 
 static STRIPE_SHOULD_RETRY: HeaderName = HeaderName::from_static("stripe-should-retry");
@@ -35,6 +35,13 @@ pub struct RefusalAnswer {
     pub message: String,
     /// `Stripe-Should-Retry`.
     pub should_retry: ShouldRetry,
+}
+
+impl RefusalAnswer {
+    /// What logs and metrics call it: the code, or the type where Stripe sends no code.
+    pub fn label(&self) -> &'static str {
+        self.code.unwrap_or(self.error_type)
+    }
 }
 
 /// `Stripe-Should-Retry`: always sent, since SDKs would retry some of these by status alone (contract
@@ -112,6 +119,39 @@ impl RefusalAnswer {
 pub fn request_id(uuid: Uuid) -> String {
     format!("req_{}", uuid.simple())
 }
+
+/// Every code that a refused client can get; a refusal without one counts under its `type`, as in the log.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    let parameters = ParameterCode::ALL.into_iter().map(ParameterCode::as_str);
+    CODES.into_iter().chain(parameters)
+}
+
+/// Those of the table below, but for a bad parameter's.
+const CODES: [&str; 23] = [
+    "vault_key_invalid",
+    "vault_key_revoked",
+    "vault_key_expired",
+    "vault_key_not_yet_valid",
+    "vault_key_stopped",
+    "operation_not_permitted",
+    "account_not_permitted",
+    "currency_not_allowed",
+    "customer_required",
+    "spend_cap_reached",
+    "charge_limit_exceeded",
+    "duplicate_customer_period",
+    "idempotency_error",
+    "idempotency_key_in_use",
+    "outcome_unknown",
+    "charge_already_captured",
+    "resource_missing",
+    "request_too_large",
+    "ledger_unavailable",
+    "overloaded",
+    "upstream_unhealthy",
+    "upstream_unreachable",
+    "upstream_failed",
+];
 
 /// The answer to a refusal.
 pub fn answer(refusal: &Refusal) -> RefusalAnswer {

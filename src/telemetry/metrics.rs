@@ -7,16 +7,25 @@
 mod label;
 mod ledger;
 mod requests;
+mod upstream;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use prometheus::core::Collector;
-use prometheus::{IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
 use thiserror::Error;
 
-pub use label::{Decision, Operation};
+pub use label::{Decision, DuplicateAction, Operation, UpstreamStatus};
 pub use ledger::{CapAmounts, CapLabels, LedgerGauges};
 pub use requests::Tally;
 
 use requests::Requests;
+use upstream::Upstream;
+use writer::Writer;
 
 /// What the text is (Prometheus's text exposition format).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -31,6 +40,8 @@ pub struct MetricsError(#[from] prometheus::Error);
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
+    upstream: Upstream,
+    writer: Writer,
     ledger_up: IntGauge,
     ledger_queue_depth: IntGauge,
 }
@@ -59,6 +70,8 @@ impl Metrics {
         registered(&registry, IntGauge::with_opts(build))?.set(1);
         Ok(Self {
             requests: Requests::new(&registry)?,
+            upstream: Upstream::new(&registry)?,
+            writer: Writer::new(&registry)?,
             ledger_up: gauge(
                 &registry,
                 "spendcap_ledger_up",
@@ -74,8 +87,23 @@ impl Metrics {
     }
 
     /// A request has come; what is returned counts it when it is dropped.
-    pub fn request(self: &std::sync::Arc<Self>) -> Tally {
+    pub fn request(self: &Arc<Self>) -> Tally {
         Tally::new(self)
+    }
+
+    /// Stripe answered, or did not.
+    pub fn upstream_answered(&self, operation: Operation, status: UpstreamStatus, took: Duration) {
+        self.upstream.answered(operation, status, took);
+    }
+
+    /// The breaker has opened or closed.
+    pub fn breaker(&self, open: bool) {
+        self.upstream.breaker(open);
+    }
+
+    /// The ledger's writer has committed a batch.
+    pub fn committed(&self, commands: usize, took: Duration) {
+        self.writer.committed(commands, took);
     }
 
     /// Everything as text, of [`CONTENT_TYPE`].
@@ -97,6 +125,26 @@ impl Metrics {
 
 fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, MetricsError> {
     registered(registry, IntGauge::new(name, help))
+}
+
+fn counters(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, MetricsError> {
+    registered(registry, IntCounterVec::new(Opts::new(name, help), labels))
+}
+
+/// By operation.
+fn histograms(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    buckets: &[f64],
+) -> Result<HistogramVec, MetricsError> {
+    let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+    registered(registry, HistogramVec::new(options, &["operation"]))
 }
 
 /// Adds a metric to the registry and gives it back.

@@ -6,6 +6,6 @@ mod hang_ups;
 mod in_flight;
 mod leaks;
 mod matrix;
-mod outage;
+pub(crate) mod outage;
 mod shutdown;
 mod unreachable;

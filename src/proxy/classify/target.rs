@@ -9,6 +9,7 @@ use crate::ledger::command::Refused;
 use crate::proxy::Proxy;
 use crate::proxy::pipeline::refuse;
 use crate::stripe::answer::{self, ChargeFacts};
+use crate::telemetry::metrics::Tally;
 
 /// A charge, and the most that capturing all of it moves.
 pub(in crate::proxy) struct Found {
@@ -23,6 +24,7 @@ pub(in crate::proxy) async fn find(
     charge: &str,
     account: &str,
     headers: &HeaderMap,
+    tally: &mut Tally,
 ) -> Result<Found, Refused> {
     let owner = proxy.ledger.reads().object_owner(account, charge).await;
     let owner = owner.map_err(|_| refuse(Refusal::LedgerUnavailable))?;
@@ -44,7 +46,7 @@ pub(in crate::proxy) async fn find(
             customer: maker.customer.clone(),
         });
     }
-    let facts = read(proxy, charge, headers).await?;
+    let facts = tally.away(read(proxy, charge, headers)).await?;
     if facts.captured && owner.is_none() {
         let charge = target.object_id;
         return Err(refuse(Refusal::ChargeAlreadyCaptured { charge }));

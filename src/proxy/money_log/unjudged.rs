@@ -5,8 +5,7 @@ use std::sync::Arc;
 use http::{Method, request};
 use tokio::time::Instant;
 
-use super::{MESSAGE, attempt_id, code, ms, request_id};
-use crate::domain::refusal::Refusal;
+use super::{MESSAGE, attempt_id, ms, request_id};
 use crate::domain::vault_key::VaultKey;
 use crate::proxy::respond::Answered;
 use crate::stripe::catalog::{self, Classified};
@@ -57,14 +56,14 @@ impl Unjudged {
     }
 
     /// It is refused. `answered` is what the client gets.
-    pub(in crate::proxy) fn refused(mut self, refusal: &Refusal, answered: &Answered) {
+    pub(in crate::proxy) fn refused(mut self, answered: &Answered) {
         if !self.reads {
-            self.write(code(refusal), Some(answered));
+            self.write(answered.code, Some(answered));
         }
         self.open = false;
     }
 
-    fn write(&self, code: &str, answered: Option<&Answered>) {
+    fn write(&self, code: Option<&str>, answered: Option<&Answered>) {
         let asker = self.asker.as_ref();
         tracing::info!(
             vault_key = asker.map(|key| key.id.as_str()),
@@ -85,7 +84,7 @@ impl Drop for Unjudged {
     /// The server drops a request whose client is gone: nothing was asked of the ledger for it.
     fn drop(&mut self) {
         if self.open {
-            self.write("client_gone", None);
+            self.write(Some("client_gone"), None);
         }
     }
 }

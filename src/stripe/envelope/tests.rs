@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -88,10 +90,13 @@ fn mend() -> Vec<(Refusal, u16, &'static str)> {
         (limit(denied), 403, "charge_limit_exceeded"),
         (unknown(false), 409, "outcome_unknown"),
         (
-            R::ChargeAlreadyCaptured { charge },
+            R::ChargeAlreadyCaptured {
+                charge: charge.clone(),
+            },
             400,
             "charge_already_captured",
         ),
+        (R::NoSuchCharge { charge }, 404, "resource_missing"),
         (R::RequestTooLarge { bytes_max }, 413, "request_too_large"),
     ]
 }
@@ -156,6 +161,57 @@ fn every_refusal_has_its_row() {
         assert_eq!(found, (status, error_type, code), "{refusal:?}");
         assert_eq!(answer.should_retry.as_str(), retry, "{refusal:?}");
     }
+}
+
+/// A refusal that is new has no place here, and then none in the table either.
+const fn place(refusal: &Refusal) -> usize {
+    use Refusal as R;
+    match refusal {
+        R::VaultKeyInvalid => 0,
+        R::VaultKeyRevoked => 1,
+        R::VaultKeyExpired { .. } => 2,
+        R::VaultKeyNotYetValid { .. } => 3,
+        R::VaultKeyStopped => 4,
+        R::OperationNotPermitted { .. } => 5,
+        R::AccountNotPermitted => 6,
+        R::BadParameter(_) => 7,
+        R::CurrencyNotAllowed { .. } => 8,
+        R::CustomerRequired => 9,
+        R::SpendCapReached(_) => 10,
+        R::ChargeLimitExceeded { .. } => 11,
+        R::DuplicateCustomerPeriod { .. } => 12,
+        R::IdempotencyKeyReused { .. } => 13,
+        R::IdempotencyKeyInUse => 14,
+        R::OutcomeUnknown { .. } => 15,
+        R::ChargeAlreadyCaptured { .. } => 16,
+        R::NoSuchCharge { .. } => 17,
+        R::RequestTooLarge { .. } => 18,
+        R::LedgerUnavailable => 19,
+        R::Overloaded => 20,
+        R::UpstreamUnhealthy => 21,
+        R::UpstreamUnreachable => 22,
+        R::UpstreamFailed => 23,
+        R::NoAnswer => 24,
+    }
+}
+
+#[test]
+fn the_list_of_codes_is_that_of_the_refusals() {
+    let table = table();
+    let places: BTreeSet<usize> = table.iter().map(|(refusal, ..)| place(refusal)).collect();
+    assert_eq!(places, (0..25).collect(), "each has its row in the table");
+    let of_refusals = table.iter().map(|(refusal, ..)| answer(refusal).label());
+    let of_parameters = ParameterCode::ALL.into_iter().map(|code| {
+        let bad = BadParameter {
+            code,
+            param: None,
+            message: String::new(),
+        };
+        answer(&bad.into()).label()
+    });
+    let carried: BTreeSet<&str> = of_refusals.chain(of_parameters).collect();
+    assert_eq!(codes().collect::<BTreeSet<_>>(), carried);
+    assert_eq!(codes().count(), carried.len(), "each once");
 }
 
 #[test]

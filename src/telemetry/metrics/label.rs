@@ -47,6 +47,8 @@ macro_rules! closed_label {
     };
 }
 
+use http::StatusCode;
+
 use crate::domain::operation::MoneyOperation;
 
 closed_label! {
@@ -82,6 +84,48 @@ closed_label! {
     Pass, pass = "pass";
     /// It was refused, and nothing was sent.
     Refuse, refuse = "refuse";
+}
+
+closed_label! {
+    /// What became of a request for what was charged already.
+    DuplicateAction, PerDuplicateAction:
+    /// It was answered with the charge that exists.
+    Replayed, replayed = "replayed";
+    /// It was refused, under `on_duplicate = reject`.
+    Rejected, rejected = "rejected";
+    /// A second charge was let through.
+    Passed, passed = "passed";
+    /// It ended in 409: the first is running, or its outcome is unknown.
+    Waited, waited = "waited";
+}
+
+closed_label! {
+    /// What Stripe answered.
+    UpstreamStatus, PerUpstreamStatus:
+    /// Success.
+    Success, success = "2xx";
+    /// A redirect, which is not followed.
+    Redirect, redirect = "3xx";
+    /// A refusal, such as a decline.
+    ClientError, client_error = "4xx";
+    /// A failure of Stripe's.
+    ServerError, server_error = "5xx";
+    /// Sent, and no complete answer came.
+    None, none = "none";
+    /// No connection could be opened, or nothing left in time.
+    Unreachable, unreachable = "unreachable";
+}
+
+impl From<StatusCode> for UpstreamStatus {
+    /// A client never sees an informational status.
+    fn from(status: StatusCode) -> Self {
+        match status.as_u16() {
+            ..=299 => Self::Success,
+            300..=399 => Self::Redirect,
+            400..=499 => Self::ClientError,
+            500.. => Self::ServerError,
+        }
+    }
 }
 
 impl Default for Decision {

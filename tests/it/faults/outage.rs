@@ -104,7 +104,6 @@ async fn settled_later(go_away: fn(&Relay)) {
     world.assert_balanced(&key).await;
 }
 
-/// A world whose way to PostgreSQL is a relay.
 /// A run begins under a key that this replica does not know while the ledger does not answer: nobody queues
 /// up behind the others' attempts to read it.
 #[tokio::test(flavor = "multi_thread")]
@@ -135,7 +134,8 @@ async fn a_crowd_under_an_unknown_key_is_refused_in_bounded_time() {
     assert_eq!(posts(&world), posts_before);
 }
 
-async fn behind_a_relay() -> (World, Relay) {
+/// A world whose way to PostgreSQL is a relay.
+pub(crate) async fn behind_a_relay() -> (World, Relay) {
     let url = fresh_database().await;
     let (server, database) = url.rsplit_once('/').unwrap();
     let (login, host) = server.rsplit_once('@').unwrap();

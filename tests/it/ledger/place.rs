@@ -84,6 +84,7 @@ impl Place {
                 deadline_ms: DEADLINE_MS,
             },
             migrate,
+            observer: std::sync::Arc::new(()),
         };
         let (ledger, writer) = match &self.database {
             Database::Sqlite(_) => Ledger::open_sqlite(&self.file(), options).await?,

@@ -38,8 +38,8 @@ pub(super) const LINES: &[(&str, &str, &str)] = &[
     ),
     (
         "unanswered",
-        "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_3 decision=send \
-         operation=charges.create outcome=unknown state=held status=504",
+        "amount_minor=100 billing_period=2026-08 code=outcome_unknown currency=usd customer=cus_3 \
+         decision=send operation=charges.create outcome=unknown state=held status=504",
         UNANSWERED,
     ),
     (

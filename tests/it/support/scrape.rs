@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use super::World;
+use super::patience::until;
 
 /// One scrape.
 #[derive(Clone, Debug)]
@@ -23,6 +24,15 @@ pub(crate) struct Sample {
 }
 
 impl Scrape {
+    /// Scrapes the first replica until it is as wanted: the ledger's gauges may be a second old.
+    pub(crate) async fn until(world: &World, what: &str, wanted: impl Fn(&Self) -> bool) -> Self {
+        until(what, async || {
+            let seen = Self::of(world, 0).await;
+            wanted(&seen).then_some(seen)
+        })
+        .await
+    }
+
     /// Scrapes replica `index`, without a token.
     pub(crate) async fn of(world: &World, index: usize) -> Self {
         let url = format!("http://{}/metrics", world.apps[index].admin_addr());
@@ -57,6 +67,18 @@ impl Scrape {
     pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
         let found = self.find(name, labels);
         found.unwrap_or_else(|| panic!("no {name} {labels:?} in\n{}", self.text))
+    }
+
+    /// What is not zero of a metric: the values of its labels `by`, with a space between, and the number.
+    pub(crate) fn not_zero(&self, name: &str, by: &[&str]) -> BTreeMap<String, i64> {
+        let all = self.all(name).map(|found| {
+            let labels: Vec<_> = by
+                .iter()
+                .map(|label| found.labels[*label].as_str())
+                .collect();
+            (labels.join(" "), found.whole())
+        });
+        all.filter(|(_, value)| *value != 0).collect()
     }
 
     /// The sum over every sample with these labels among its own.
