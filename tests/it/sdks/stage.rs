@@ -17,6 +17,9 @@ pub(super) const AMOUNT: i64 = 9_900;
 
 /// How long a repeat waits for the first request: the default is made for people, not for tests.
 const REPEAT_WAIT_MS: &str = "200";
+/// So little that a client has written all of a larger body when it is refused. The connection is closed on
+/// whoever still writes, and then some clients tell of that in place of the answer.
+const BODY_BYTES_MAX: &str = "16384";
 /// Ten minutes, the longest there is: what is held at the gate stays there while the SDKs come.
 const LONG_MS: &str = "600000";
 
@@ -152,6 +155,7 @@ pub(super) fn create(customer: &str, more: &Value) -> Value {
 async fn open() -> World {
     let settings = [
         ("SPENDCAP_PROXY_REPEAT_WAIT_MS", REPEAT_WAIT_MS),
+        ("SPENDCAP_PROXY_BODY_BYTES_MAX", BODY_BYTES_MAX),
         // The breaker has a spendcap of its own.
         ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "100000"),
     ];

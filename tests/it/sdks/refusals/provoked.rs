@@ -9,8 +9,8 @@ use crate::sdks::stage::{AMOUNT, Ask, Stage, create};
 use crate::support::world::try_charge;
 use crate::support::{Charge, VaultKey};
 
-/// Over the default of `proxy.body_bytes_max`.
-const TOO_LARGE: usize = 3 * 1024 * 1024 / 2;
+/// Over the stage's `proxy.body_bytes_max`.
+const TOO_LARGE: usize = 20_000;
 
 pub(super) async fn declined(stage: &Stage, who: &str) -> Ask {
     stage.fault("POST", FaultKind::Decline, who);
