@@ -87,7 +87,7 @@ impl StripeRead for Proxy {
                 let account = HeaderValue::from_str(account).map_err(|_| NoReadAnswer)?;
                 headers.insert(&STRIPE_ACCOUNT, account);
             }
-            let answer = self.upstream.read_whole(path_and_query, headers).await;
+            let answer = self.upstream.read_own(path_and_query, headers).await;
             let answer = answer.map_err(|_| NoReadAnswer)?;
             Ok(ReadAnswer {
                 status: answer.status,

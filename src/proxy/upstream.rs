@@ -239,6 +239,16 @@ impl Upstream {
             .await
     }
 
+    /// Reads on spendcap's own behalf, whole.
+    pub(super) async fn read_own(
+        &self,
+        path_and_query: &str,
+        headers: HeaderMap,
+    ) -> Result<Answer, UpstreamError> {
+        self.read_for(Operation::Other, path_and_query, headers)
+            .await
+    }
+
     async fn read_for(
         &self,
         operation: Operation,
@@ -290,13 +300,13 @@ impl Upstream {
     /// True where Stripe answers a read with anything but a server error: even a refused one shows that
     /// requests are carried out.
     pub(super) async fn is_healthy(&self) -> bool {
-        let answer = self.own_account().await;
+        let answer = self.read_own("/v1/account", HeaderMap::new()).await;
         answer.is_ok_and(|answer| !answer.status.is_server_error())
     }
 
     /// Whose key the real key is; an error while Stripe does not tell.
     pub async fn key_owner(&self) -> Result<KeyOwner, UpstreamError> {
-        let answer = self.own_account().await?;
+        let answer = self.read_own("/v1/account", HeaderMap::new()).await?;
         match answer.status {
             StatusCode::UNAUTHORIZED => return Ok(KeyOwner::Nobody),
             StatusCode::TOO_MANY_REQUESTS => return Err(UpstreamError::NoAnswer(None)),
@@ -310,12 +320,6 @@ impl Upstream {
             .and_then(|account| account.get("id")?.as_str());
         let id = id.ok_or(UpstreamError::NoAnswer(None))?;
         Ok(KeyOwner::Account(id.to_owned()))
-    }
-
-    /// Asks on spendcap's own behalf.
-    async fn own_account(&self) -> Result<Answer, UpstreamError> {
-        self.read_for(Operation::Other, "/v1/account", HeaderMap::new())
-            .await
     }
 
     async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {
