@@ -34,7 +34,7 @@ pub(super) struct Sdk {
 }
 
 /// Every SDK that is run. A line here is all that another one takes.
-pub(super) const CLIENTS: [Sdk; 5] = [
+pub(super) const CLIENTS: [Sdk; 8] = [
     Sdk {
         name: "python16",
         how: "",
@@ -59,6 +59,21 @@ pub(super) const CLIENTS: [Sdk; 5] = [
         name: "node23",
         how: "",
         command: node_client,
+    },
+    Sdk {
+        name: "async_stripe",
+        how: "",
+        command: || async_stripe("once"),
+    },
+    Sdk {
+        name: "async_stripe_backoff",
+        how: ", `ExponentialBackoff(3)`",
+        command: || async_stripe("backoff"),
+    },
+    Sdk {
+        name: "curl",
+        how: "",
+        command: curl,
     },
 ];
 
@@ -87,6 +102,19 @@ pub(super) fn node(program: &str) -> Command {
 
 fn node_client() -> Command {
     node(&fs::read_to_string(sources("node").join("client.js")).unwrap())
+}
+
+fn async_stripe(strategy: &str) -> Command {
+    let mut command = Command::new(installed("async-stripe").join("async-stripe-client"));
+    command.arg(strategy);
+    command
+}
+
+/// No SDK: what the answers say, without anything between.
+fn curl() -> Command {
+    let mut command = Command::new("python3");
+    command.arg(sources("curl").join("client.py"));
+    command
 }
 
 /// What one call came to, as the SDK's user sees it.

@@ -2,6 +2,7 @@
 
 mod postgres;
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub(crate) use postgres::{Loss, Trap};
+
+use crate::support::patience::until;
 
 /// What happens to connections that come now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,15 +48,15 @@ pub(crate) struct ClosedPort(TcpSocket);
 
 impl ClosedPort {
     pub(crate) fn take() -> Self {
-        Self::take_at((Ipv4Addr::LOCALHOST, 0).into())
+        Self::take_at((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
     }
 
-    fn take_at(address: SocketAddr) -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
+    fn take_at(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
         // Connections that were accepted here may still be about to end when it is taken again.
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(address).unwrap();
-        Self(socket)
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(Self(socket))
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
@@ -108,7 +111,9 @@ impl Relay {
         self.cut();
         self.accepting.abort();
         let _aborted = (&mut self.accepting).await;
-        ClosedPort::take_at(self.address)
+        // A process that is being started holds a copy of the listener until it runs its program.
+        let take_again = async || ClosedPort::take_at(self.address).ok();
+        until("the port is free again", take_again).await
     }
 
     /// Resets every connection, now and from now on.

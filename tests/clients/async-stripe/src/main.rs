@@ -13,7 +13,10 @@ use std::io::{BufRead, Write};
 use bill::Billed;
 use futures_util::TryStreamExt;
 use serde_json::{Map, Value, json};
-use stripe::{Client, ClientBuilder, IdempotencyKey, RequestStrategy, StripeError, StripeRequest};
+use stripe::{
+    ApiErrorsType, Client, ClientBuilder, IdempotencyKey, RequestStrategy, StripeError,
+    StripeRequest,
+};
 use stripe_core::charge::{CaptureCharge, CreateCharge, ListCharge, RetrieveCharge};
 use stripe_core::refund::CreateRefund;
 use stripe_core::{Charge, Refund};
@@ -189,18 +192,25 @@ fn shown(charges: &[Charge]) -> Value {
 
 /// What the user of the SDK can match on.
 fn told(error: &StripeError) -> Value {
-    let class = match error {
-        StripeError::Stripe(..) => "StripeError::Stripe",
-        StripeError::JSONDeserialize(_) => "StripeError::JSONDeserialize",
-        StripeError::ClientError(_) => "StripeError::ClientError",
-        StripeError::ConfigError(_) => "StripeError::ConfigError",
-        StripeError::Timeout => "StripeError::Timeout",
+    let variant = match error {
+        StripeError::Stripe(..) => "Stripe",
+        StripeError::JSONDeserialize(_) => "JSONDeserialize",
+        StripeError::ClientError(_) => "ClientError",
+        StripeError::ConfigError(_) => "ConfigError",
+        StripeError::Timeout => "Timeout",
     };
     let StripeError::Stripe(body, status) = error else {
-        return json!({ "class": class, "message": error.to_string() });
+        return json!({ "class": variant, "message": error.to_string() });
+    };
+    let kind = match body.type_ {
+        ApiErrorsType::ApiError => "ApiError",
+        ApiErrorsType::CardError => "CardError",
+        ApiErrorsType::IdempotencyError => "IdempotencyError",
+        ApiErrorsType::InvalidRequestError => "InvalidRequestError",
+        _ => "Unknown",
     };
     json!({
-        "class": class,
+        "class": format!("{variant}, {kind}"),
         "code": body.code.as_ref().map(|code| code.as_str()),
         "type": body.type_.as_str(),
         "status": status,
