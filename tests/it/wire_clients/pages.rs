@@ -69,6 +69,20 @@ fn every_block_was_run_or_says_that_it_was_not() {
 }
 
 #[test]
+fn links_between_the_pages_lead_somewhere() {
+    let mut links = 0;
+    for entry in fs::read_dir(root()).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for rest in text.split("](").skip(1) {
+            let target = rest.split([')', '#']).next().unwrap();
+            assert!(root().join(target).exists(), "{target}");
+            links += 1;
+        }
+    }
+    assert!(links > 15, "{links}");
+}
+
+#[test]
 fn the_page_of_rust_shows_what_the_client_of_the_tests_is_built_from() {
     let source = fs::read_to_string(sources("async-stripe").join("src/bill.rs")).unwrap();
     assert_eq!(run_blocks("rust")[0].code, source);
