@@ -284,7 +284,7 @@ impl Book {
     }
 
     fn index(&mut self, row: &Reservation) {
-        if row.state != State::Released {
+        if row.holds_claims() {
             for claim in row.slot_claim.iter().chain(&row.intent_claim) {
                 self.holders.insert(*claim, row.id);
             }

@@ -1,6 +1,6 @@
 //! What the writer is asked to do, and what it answers.
 
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::domain::cap::Headroom;
 use crate::domain::decision::Ask;
@@ -102,7 +102,7 @@ pub struct Waiting {
     pub reservation: ReservationId,
     /// What was observed about the request.
     pub flags: Vec<FlagKind>,
-    pub(super) woken: Option<watch::Receiver<()>>,
+    pub(super) woken: Option<oneshot::Receiver<()>>,
 }
 
 impl Waiting {
@@ -110,8 +110,10 @@ impl Waiting {
     /// does not wake it, so callers also poll.
     pub async fn woken(&mut self) {
         match &mut self.woken {
-            // The sender is dropped at the outcome, which ends the wait with an error: that is the news.
-            Some(woken) => while woken.changed().await.is_ok() {},
+            Some(woken) => {
+                // The sender is dropped at the outcome, which ends the wait with an error: that is the news.
+                let _news = woken.await;
+            }
             None => std::future::pending().await,
         }
     }

@@ -131,6 +131,8 @@ impl Patience {
             });
         }
         tokio::select! {
+            // Where both are ready, it is news and no reason to wait longer next time.
+            biased;
             () = waiting.woken() => {}
             () = sleep(self.pause.min(left)) => self.pause = (self.pause * 2).min(POLL_MAX),
         }

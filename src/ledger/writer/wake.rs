@@ -1,19 +1,22 @@
 //! Wakes requests that wait for a reservation's outcome.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::domain::id::ReservationId;
 use crate::ledger::command::{Answer, Control, Verdict, Work};
 
-/// More than this many are looked through for ones nobody waits on any more.
-const PRUNE_ABOVE: usize = 1024;
+/// After this many new ones, all are looked through for ones nobody waits on any more.
+const PRUNE_EVERY: usize = 1024;
 
-/// One channel for each reservation somebody waits for; dropping it is the signal.
+/// One channel for each request that waits for a reservation; dropping it is the signal. They are
+/// dropped in the order in which the requests came.
 #[derive(Default)]
 pub(super) struct Wakers {
-    waited_for: HashMap<ReservationId, watch::Sender<()>>,
+    waited_for: BTreeMap<ReservationId, Vec<oneshot::Sender<()>>>,
+    /// Since all were looked through.
+    new: usize,
 }
 
 impl Wakers {
@@ -21,8 +24,11 @@ impl Wakers {
     /// the writer, after the commit, in the order of the commands: no outcome slips between.
     pub(super) fn after(&mut self, work: &Work, answer: &mut Answer) {
         if let Answer::Verdict(Verdict::Wait(waiting)) = answer {
-            let sender = self.waited_for.entry(waiting.reservation);
-            waiting.woken = Some(sender.or_insert_with(|| watch::channel(()).0).subscribe());
+            let (sender, woken) = oneshot::channel();
+            let senders = self.waited_for.entry(waiting.reservation).or_default();
+            senders.push(sender);
+            self.new += 1;
+            waiting.woken = Some(woken);
         }
         match work {
             Work::Settle(report) => drop(self.waited_for.remove(&report.reservation.id)),
@@ -38,9 +44,12 @@ impl Wakers {
 
     /// Drops the channels of callers that gave up; another process's outcome never comes through here.
     pub(super) fn prune(&mut self) {
-        if self.waited_for.len() > PRUNE_ABOVE {
-            self.waited_for
-                .retain(|_, sender| sender.receiver_count() > 0);
+        if self.new > PRUNE_EVERY {
+            self.new = 0;
+            self.waited_for.retain(|_, senders| {
+                senders.retain(|sender| !sender.is_closed());
+                !senders.is_empty()
+            });
         }
     }
 }
