@@ -130,7 +130,7 @@ fn metric_names(text: &str) -> BTreeSet<String> {
     ours.map(str::to_owned).collect()
 }
 
-/// Prometheus took the six alerts, and the one that this run is about fires and says for which key.
+/// Prometheus took the alerts, and the one that this run is about fires and says for which key.
 async fn cap_reached_fires(prometheus: &Prometheus, play: &Play) {
     let firing = until("CapReached fires", async || {
         let data = prometheus.ask("/api/v1/alerts", &[]).await;

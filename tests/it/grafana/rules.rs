@@ -8,20 +8,22 @@ use tempfile::TempDir;
 /// A check takes well under a second; this is for a machine that is busy with other things.
 const TIMEOUT_SECONDS: &str = "60";
 
-/// The six alerts of `grafana/alerts.yml`.
-pub(super) const ALERTS: [&str; 6] = [
+/// The alerts of `grafana/alerts.yml`.
+pub(super) const ALERTS: [&str; 7] = [
     "CapReached",
     "OverExpected",
     "LedgerDown",
     "DuplicatesPassed",
     "OldestHeld",
     "BreakerOpen",
+    "UnreservedMoney",
 ];
 
 #[test]
 fn the_alerts_and_the_settings_are_valid() {
     let rules = promtool(&["check", "rules"], &folder().join("alerts.yml"));
-    assert!(rules.unwrap().contains("6 rules found"));
+    let found = format!("{} rules found", ALERTS.len());
+    assert!(rules.unwrap().contains(&found));
     promtool(&["check", "config"], &folder().join("prometheus.yml")).unwrap();
 }
 
@@ -34,7 +36,7 @@ fn each_alert_fires_when_it_should_and_else_stays_silent() {
 const NEXT: &str = "\n  - name: ";
 
 /// One alert, what is changed in `alerts.yml`, and into what.
-const CHANGES: [(&str, &str, &str); 14] = [
+const CHANGES: [(&str, &str, &str); 16] = [
     (
         "CapReached",
         ">= 0.99\n          and",
@@ -81,6 +83,12 @@ const CHANGES: [(&str, &str, &str); 14] = [
         "max_over_time(spendcap_breaker_open[1m])",
         "spendcap_breaker_open",
     ),
+    (
+        "UnreservedMoney",
+        "double_charge|late_settlement|settled_above_reserved",
+        ".+",
+    ),
+    ("UnreservedMoney", "max by (kind)", "sum by (kind)"),
 ];
 
 /// The tests of the alerts mean something: an alert that does less, or more, is found out by its own.
