@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::{AdminTokens, DefaultsConfig};
 use crate::ledger::Ledger;
+use crate::stripe::read::StripeRead;
 use crate::telemetry::metrics::Metrics;
 
 pub use metrics::Gauges;
@@ -53,6 +54,8 @@ pub struct AdminState {
     pub clock: Clock,
     /// Who may ask; replaced when the tokens' file changes.
     pub tokens: watch::Receiver<AdminTokens>,
+    /// Reads what an operator's evidence names.
+    pub stripe: Arc<dyn StripeRead>,
     /// What a vault key gets when its creation does not say.
     pub defaults: Arc<DefaultsConfig>,
     /// What this process counted.

@@ -82,6 +82,7 @@ impl App {
         let state = AdminState {
             ledger: ledger.clone(),
             clock: clock.clone(),
+            stripe: Arc::clone(&proxy) as _,
             tokens: tokens_now,
             defaults: Arc::new(config.defaults.clone()),
             metrics: Arc::clone(&metrics),
@@ -207,6 +208,22 @@ async fn open_ledger(
 pub async fn key_owner(config: &Config, key: &StripeKey, clock: Clock) -> anyhow::Result<KeyOwner> {
     let upstream = tls::upstream(&config.upstream, clock, key, &Arc::new(Metrics::new()?))?;
     Ok(upstream.key_owner().await?)
+}
+
+/// The kinds of objects the reconciler reads that the real key may not.
+pub async fn unreadable(
+    config: &Config,
+    key: &StripeKey,
+    clock: Clock,
+) -> anyhow::Result<Vec<&'static str>> {
+    let upstream = tls::upstream(&config.upstream, clock, key)?;
+    let mut kinds = Vec::new();
+    for kind in ["charges", "events"] {
+        if !upstream.may_read(&format!("/v1/{kind}?limit=1")).await? {
+            kinds.push(kind);
+        }
+    }
+    Ok(kinds)
 }
 
 /// What this process works with, for whoever reads its log first.

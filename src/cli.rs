@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod flags;
 mod healthcheck;
+mod held;
 mod keys;
 mod migrate;
 mod money;
@@ -32,8 +33,8 @@ struct Cli {
 }
 
 const HELP: &str = "\
-Start with `spendcap demo`. The commands keys, reservations and flags speak to the admin API of a
-running `spendcap serve`.
+Start with `spendcap demo`. The commands keys, reservations, held and flags speak to the admin API of
+a running `spendcap serve`.
 Exit codes: 0 for done, 1 for failed, 2 for wrong usage.";
 
 /// In the order in which somebody meets them.
@@ -47,6 +48,7 @@ enum Command {
     Healthcheck(healthcheck::HealthcheckArgs),
     Keys(keys::KeysArgs),
     Reservations(reservations::ReservationsArgs),
+    Held(held::HeldArgs),
     Flags(flags::FlagsArgs),
 }
 
@@ -84,6 +86,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             Command::Demo(args) => demo::run(&args).await,
             Command::Flags(args) => flags::run(args).await,
             Command::Healthcheck(args) => healthcheck::run(&args).await,
+            Command::Held(args) => held::run(args).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Migrate(args) => migrate::run(&args).await,
             Command::Reservations(args) => reservations::run(args).await,

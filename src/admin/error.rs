@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::domain::reservation::State;
 use crate::ledger::LedgerError;
 use crate::ledger::command::ControlError;
+use crate::stripe::read::ReadError;
 
 use super::param::echo;
 
@@ -47,6 +48,17 @@ pub(super) enum AdminError {
     /// No such thing.
     #[error("no such {what}: {id}")]
     NotFound { what: &'static str, id: String },
+    /// Stripe says otherwise.
+    #[error(
+        "Stripe says otherwise: {0}. Nothing was changed. Say what the object says, or name another"
+    )]
+    EvidenceContradicts(String),
+    /// Stripe did not show the object.
+    #[error(
+        "{object_id} was not read: {error}. Nothing was changed. Try again, or send unread=true to have \
+         your word taken for it"
+    )]
+    EvidenceUnread { object_id: String, error: ReadError },
     /// The ledger refused the command.
     #[error("{0}")]
     Control(ControlError),
@@ -145,6 +157,8 @@ impl AdminError {
             Self::Control(ControlError::NotResolvable(_) | ControlError::OtherObject(_)) => {
                 (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable")
             }
+            Self::EvidenceContradicts(_) => (S::CONFLICT, INVALID_REQUEST, "evidence_contradicts"),
+            Self::EvidenceUnread { .. } => (S::CONFLICT, INVALID_REQUEST, "evidence_unread"),
             Self::Ledger(LedgerError::Unavailable) => {
                 (S::SERVICE_UNAVAILABLE, API, "ledger_unavailable")
             }
@@ -165,7 +179,9 @@ impl AdminError {
                 Some("id".to_owned())
             }
             Self::Control(ControlError::CapOverflow) => Some("expected_total".to_owned()),
-            Self::Control(ControlError::OtherObject(_)) => Some("object_id".to_owned()),
+            Self::EvidenceUnread { .. } | Self::Control(ControlError::OtherObject(_)) => {
+                Some("object_id".to_owned())
+            }
             _ => None,
         }
     }

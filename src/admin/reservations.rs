@@ -1,5 +1,6 @@
 //! `/v1/reservations`: what was reserved, and what became of it; `/resolve` for what nobody knows.
 
+mod evidence;
 mod object;
 mod resolve;
 
@@ -95,6 +96,9 @@ pub(super) async fn resolve(
     let resolution = asked.resolution()?;
     // The ledger locks the vault key before it loads the row, so it is told which one that is.
     let reservation = Box::new(find(&state, id).await?);
+    if !asked.unread {
+        evidence::check(&state, &reservation, &resolution).await?;
+    }
     let control = Control::Resolve {
         reservation,
         resolution,

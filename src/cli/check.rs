@@ -2,6 +2,7 @@
 
 mod account;
 mod ledger;
+mod reads;
 
 use std::io::{self, Write as _};
 
@@ -46,6 +47,7 @@ pub(super) async fn run(args: &CheckArgs) -> anyhow::Result<()> {
         let (found, pinned) = ledger::check(&settings.config.ledger.url).await;
         findings.extend(found);
         findings.push(account::check(&settings, pinned.as_ref()).await);
+        findings.push(reads::check(&settings).await);
     }
     print(&findings)?;
     let wrong = findings

@@ -43,7 +43,7 @@ struct ListArgs {
 
 /// Say what became of a reservation, on evidence from Stripe
 #[derive(Debug, Args)]
-struct ResolveArgs {
+pub(super) struct ResolveArgs {
     #[command(flatten)]
     admin: AdminArgs,
     /// The reservation, rsv_…
@@ -57,6 +57,9 @@ struct ResolveArgs {
     /// The Stripe object that shows it; with settled
     #[arg(long, value_name = "ID")]
     object_id: Option<String>,
+    /// Do not read the object first: take your word for it
+    #[arg(long)]
+    unread: bool,
     /// Why, and on what evidence, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -96,13 +99,16 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
     })
 }
 
-async fn resolve(args: &ResolveArgs) -> anyhow::Result<()> {
+pub(super) async fn resolve(args: &ResolveArgs) -> anyhow::Result<()> {
     let mut body = json!({"state": args.state, "reason": args.reason});
     if let Some(amount) = args.amount {
         body["amount"] = json!(amount);
     }
     if let Some(object_id) = &args.object_id {
         body["object_id"] = json!(object_id);
+    }
+    if args.unread {
+        body["unread"] = json!(true);
     }
     let path = format!("/v1/reservations/{}/resolve", encoded(&args.id));
     let row = args.admin.client()?.post(&path, &body).await?;

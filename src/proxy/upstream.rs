@@ -322,6 +322,16 @@ impl Upstream {
         Ok(KeyOwner::Account(id.to_owned()))
     }
 
+    /// Whether the real key may read what is there; an error while Stripe does not tell.
+    pub async fn may_read(&self, path_and_query: &str) -> Result<bool, UpstreamError> {
+        let answer = self.read_whole(path_and_query, HeaderMap::new()).await?;
+        match answer.status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Ok(false),
+            status if status.is_success() => Ok(true),
+            _ => Err(UpstreamError::NoAnswer(None)),
+        }
+    }
+
     async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {
         let response = self
             .client

@@ -22,13 +22,17 @@ pub(crate) struct ReservationResolve {
     /// The Stripe object that shows it; with `settled` only.
     #[schema(nullable = false, example = "ch_3NqK2e")]
     object_id: Option<String>,
+    /// Take the operator's word: Stripe is not asked. By default the object is read first, and what it
+    /// contradicts is refused.
+    #[schema(value_type = bool, required = false)]
+    pub(super) unread: bool,
     /// Why, and on what evidence: 1 to 500 characters, for the audit log.
     #[schema(min_length = 1, max_length = 500)]
     pub(super) reason: String,
 }
 
 impl ReservationResolve {
-    pub(crate) const FIELDS: [&str; 4] = ["state", "amount", "object_id", "reason"];
+    pub(crate) const FIELDS: [&str; 5] = ["state", "amount", "object_id", "unread", "reason"];
 
     pub(super) fn read(fields: Map<String, Value>) -> Result<Self, BadParameter> {
         let mut fields = Fields::new(fields, &Self::FIELDS)?;
@@ -36,6 +40,7 @@ impl ReservationResolve {
             state: fields.required("state", resolved_state)?,
             amount: fields.optional("amount", param::amount)?,
             object_id: fields.optional("object_id", param::object_id)?,
+            unread: fields.optional("unread", param::boolean)?.unwrap_or(false),
             reason: fields.required("reason", param::reason)?,
         })
     }

@@ -137,7 +137,9 @@ async fn reservations_and_flags_are_worked_through() {
     );
     let rows = printed_json(&server, "reservations list --customer cus_1 --limit 1").await;
     let id = rows["data"][0]["id"].as_str().unwrap();
-    let resolve = format!("reservations resolve {id} --state released --reason absent");
+    let held = printed(&server, "held list").await;
+    assert!(held.contains(id) && held.contains("key-1"), "{held}");
+    let resolve = format!("held resolve {id} --state released --reason absent");
     assert!(printed(&server, &resolve).await.contains("released"));
 
     let flags = printed_json(&server, "flags list --acknowledged false").await;

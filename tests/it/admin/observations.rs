@@ -86,6 +86,7 @@ async fn an_operator_resolves_what_is_held() {
     let held = of_customer(&server, "cus_2").await;
     let settled = json!({"state": "settled", "amount": 9900, "object_id": "ch_2",
         "reason": "seen in the Dashboard"});
+    server.stripe.paid("ch_2", "cus_2", 9900);
     let resolved = server.post(&resolve_path(&held), &settled).await.ok();
     assert_eq!(
         (&resolved["state"], &resolved["object_id"]),
@@ -113,6 +114,37 @@ async fn an_operator_resolves_what_is_held() {
         );
     }
     scene::check_sums(&server.opened.ledger).await;
+    server.stop().await;
+}
+
+/// A slip of the hand would stop the vault key, or count another's charge.
+#[tokio::test]
+async fn what_stripe_contradicts_is_not_believed() {
+    let server = Server::start().await;
+    let key = billed(&server).await;
+    let held = of_customer(&server, "cus_2").await;
+    server.stripe.paid("ch_1", "cus_1", 9900);
+    server.stripe.paid("ch_2", "cus_2", 9900);
+    server.stripe.paid("ch_3", "cus_3", 9900);
+    for (object_id, amount, verdict) in [
+        ("ch_2", 99_000, "409 evidence_contradicts -"),
+        ("ch_3", 9900, "409 evidence_contradicts -"),
+        ("ch_1", 9900, "409 evidence_contradicts -"),
+        ("ch_none", 9900, "409 evidence_unread object_id"),
+    ] {
+        let settled = json!({"state": "settled", "amount": amount, "object_id": object_id,
+            "reason": "seen in the Dashboard"});
+        let answer = server.post(&resolve_path(&held), &settled).await;
+        assert_eq!(answer.verdict(), verdict, "{object_id}");
+    }
+    assert_eq!(of_customer(&server, "cus_2").await, held);
+    let key_path = format!("/v1/vault_keys/{}", key["id"].as_str().unwrap());
+    assert_eq!(server.get(&key_path).await.ok()["status"], "active");
+
+    let unread = json!({"state": "settled", "amount": 9900, "object_id": "ch_none",
+        "unread": true, "reason": "Stripe's support"});
+    let resolved = server.post(&resolve_path(&held), &unread).await.ok();
+    assert_eq!(resolved["state"], "settled");
     server.stop().await;
 }
 

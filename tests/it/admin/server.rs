@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::ledger::place::{Opened, Place};
+use crate::support::shown::Shown;
 
 /// The token of `ops`, who may do everything.
 pub(crate) const ADMIN: &str = "admin-token-of-ops-01";
@@ -29,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) place: Place,
     pub(crate) opened: Opened,
     pub(crate) address: SocketAddr,
+    /// What Stripe shows of charges.
+    pub(crate) stripe: Arc<Shown>,
     pub(crate) draining: CancellationToken,
     stop: CancellationToken,
     served: JoinHandle<()>,
@@ -73,9 +76,11 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
         let settings = settings();
+        let stripe = Arc::new(Shown::default());
         let state = AdminState {
             ledger: opened.ledger.clone(),
             clock: place.clock.clone(),
+            stripe: Arc::clone(&stripe) as _,
             tokens: watch::channel(settings.secrets.admin_tokens).1,
             defaults: Arc::new(settings.config.defaults),
             metrics: Arc::new(Metrics::new().unwrap()),
@@ -88,6 +93,7 @@ impl Server {
             place,
             opened,
             address,
+            stripe,
             draining,
             stop,
             served,

@@ -105,7 +105,7 @@ pub(super) async fn stopped(stage: &Stage, who: &str) -> Ask {
     lose(stage, &key, who).await;
     let row = stage.row(who, "held").await;
     let path = format!("/v1/reservations/{}/resolve", row["id"].as_str().unwrap());
-    let found = json!({ "state": "settled", "amount": AMOUNT + 1, "object_id": format!("ch_{who}"), "reason": "seen" });
+    let found = json!({ "state": "settled", "amount": AMOUNT + 1, "object_id": format!("ch_{who}"), "unread": true, "reason": "seen" });
     let resolved = stage.open.admin(Method::POST, &path, Some(found)).await;
     resolved.expect(200);
     stage.ask_under(&key, create(&format!("{who}_2"), &json!({})))
