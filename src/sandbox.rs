@@ -200,6 +200,13 @@ impl Sandbox {
         self.world.faults.set_outage(outage);
     }
 
+    /// How long an event takes from now on until the feed shows it, whole seconds.
+    pub fn set_event_lag(&self, lag: Duration) {
+        let seconds = i64::try_from(lag.as_secs()).unwrap_or(i64::MAX);
+        let lag_s = &self.world.event_lag_s;
+        lag_s.store(seconds, std::sync::atomic::Ordering::Release);
+    }
+
     /// How many requests are held by a gate or hang now.
     pub fn held(&self) -> usize {
         self.world.gate.held()

@@ -1,6 +1,7 @@
 //! `/_sandbox/…`: what tests and people with curl ask the sandbox itself. No key is needed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::request::Parts;
@@ -66,6 +67,13 @@ async fn answer(world: &World, head: &Parts, body: &[u8]) -> Result<Reply, ApiEr
             world.clock.advance(Duration::from_secs(seconds));
             clock(world)
         }
+        (&Method::POST, ["events", "lag"]) => {
+            let Lag { seconds } = read(body)?;
+            world
+                .event_lag_s
+                .store(i64::from(seconds), Ordering::Release);
+            Reply::ok(&json!({ "seconds": seconds }))
+        }
         (&Method::POST, ["outage"]) => {
             let Mode { mode } = read(body)?;
             world.faults.set_outage(mode);
@@ -84,6 +92,12 @@ async fn answer(world: &World, head: &Parts, body: &[u8]) -> Result<Reply, ApiEr
 #[serde(deny_unknown_fields)]
 struct Advance {
     seconds: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lag {
+    seconds: u32,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +140,7 @@ fn index() -> Value {
         "GET|POST|DELETE /_sandbox/faults", "GET /_sandbox/gate",
         "GET /_sandbox/gate/wait?held=1&timeout_ms=10000", "POST /_sandbox/gate/release",
         "GET /_sandbox/clock", "POST /_sandbox/clock/advance {\"seconds\":86400}",
+        "POST /_sandbox/events/lag {\"seconds\":60}",
         "POST /_sandbox/outage {\"mode\":\"off|close|status_503\"}", "POST /_sandbox/reset",
     ] })
 }

@@ -1,6 +1,7 @@
 //! The event feed (contract §6).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
@@ -81,8 +82,12 @@ pub(crate) fn list(scene: &Scene<'_>, params: &Params) -> Result<Reply, ApiError
         Some(pattern) => patterns.push(pattern),
         None => {}
     }
+    let lag_s = scene.world.event_lag_s.load(Ordering::Acquire);
+    let shown_until = scene.now.saturating_sub(lag_s);
     let wanted = |event: &Arc<Event>| {
-        patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, event.kind))
+        let type_wanted =
+            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, event.kind));
+        type_wanted && event.created <= shown_until
     };
     let (page, has_more) = scene.account.books().events.page(&query, wanted)?;
     let data = page.iter().map(|event| render(scene, event)).collect();

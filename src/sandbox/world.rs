@@ -1,6 +1,7 @@
 //! The sandbox's state, shared by every connection.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use subtle::ConstantTimeEq;
@@ -22,6 +23,8 @@ pub(crate) struct World {
     pub(crate) faults: FaultBoard,
     pub(crate) gate: Gate,
     pub(crate) recorder: Recorder,
+    /// How long an event takes until the feed shows it, in seconds.
+    pub(crate) event_lag_s: AtomicI64,
     secret_key: RwLock<SecretKey>,
     platform: RwLock<Arc<Account>>,
     connected: Mutex<HashMap<String, Arc<Account>>>,
@@ -50,6 +53,7 @@ impl World {
             faults: FaultBoard::default(),
             gate: Gate::default(),
             recorder,
+            event_lag_s: AtomicI64::new(0),
             secret_key: RwLock::new(SecretKey(secret_key.to_owned())),
             platform: RwLock::new(Arc::new(Account::new(account_id))),
             connected: Mutex::default(),
@@ -119,6 +123,7 @@ impl World {
         self.faults.clear();
         self.gate.release();
         self.recorder.clear();
+        self.event_lag_s.store(0, Ordering::Release);
         self.connected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
