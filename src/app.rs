@@ -216,7 +216,7 @@ pub async fn unreadable(
     key: &StripeKey,
     clock: Clock,
 ) -> anyhow::Result<Vec<&'static str>> {
-    let upstream = tls::upstream(&config.upstream, clock, key)?;
+    let upstream = tls::upstream(&config.upstream, clock, key, &Arc::new(Metrics::new()?))?;
     let mut kinds = Vec::new();
     for kind in ["charges", "events"] {
         if !upstream.may_read(&format!("/v1/{kind}?limit=1")).await? {

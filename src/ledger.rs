@@ -6,6 +6,7 @@
 
 pub mod book;
 pub mod command;
+pub mod feed;
 mod file;
 pub mod flag;
 mod handle;

@@ -145,6 +145,11 @@ impl Proxy {
         })
     }
 
+    /// Where this process counts.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.metrics)
+    }
+
     /// Puts another real key in place of the old one, for requests from now on.
     pub fn replace_real_key(&self, key: RealKey) {
         self.upstream.replace_key(key);

@@ -6,9 +6,11 @@
 //! and knows no other time.
 
 mod agenda;
+mod feed;
 mod objects;
 mod paced;
 mod scan;
+mod write_off;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +24,10 @@ use crate::domain::reservation::{Reservation, State};
 use crate::domain::settlement::Report;
 use crate::ledger::{Ledger, LedgerError};
 use crate::stripe::read::{ReadError, StripeRead};
+use crate::telemetry::metrics::Metrics;
 
 use agenda::Agenda;
+use feed::Feeds;
 use paced::Paced;
 use scan::Scan;
 
@@ -52,6 +56,10 @@ pub struct ReconcileSettings {
     pub interval: Duration,
     /// The most reads a second: Stripe counts them together with everybody else's (contract §7).
     pub reads_per_second: u32,
+    /// How often the event feed is read on.
+    pub feed_interval: Duration,
+    /// Whether what left no trace in the feed is given up after a day.
+    pub write_off: bool,
 }
 
 /// What it works with.
@@ -63,6 +71,8 @@ pub struct ReconcileParts {
     pub stripe: Arc<dyn StripeRead>,
     /// Its clock.
     pub clock: Clock,
+    /// Where it counts what it finds.
+    pub metrics: Arc<Metrics>,
     /// How it behaves.
     pub settings: ReconcileSettings,
 }
@@ -73,12 +83,14 @@ pub struct Reconciler {
     ledger: Ledger,
     stripe: Paced,
     clock: Clock,
+    metrics: Arc<Metrics>,
     settings: ReconcileSettings,
     agenda: Agenda,
     /// Where the next look into the ledger goes on.
     after: Option<ReservationId>,
     /// Scans of the feed under way, by account.
     scans: BTreeMap<String, Scan>,
+    feeds: Feeds,
     rest: Duration,
 }
 
@@ -104,15 +116,18 @@ impl Reconciler {
             ledger,
             stripe,
             clock,
+            metrics,
             settings,
         } = parts;
         Self {
             ledger,
             stripe: Paced::new(stripe, clock.clone(), settings.reads_per_second),
             clock,
+            metrics,
             agenda: Agenda::new(settings.interval),
             after: None,
             scans: BTreeMap::new(),
+            feeds: Feeds::default(),
             rest: settings.interval,
             settings,
         }
@@ -159,12 +174,18 @@ impl Reconciler {
             }
         }
         for (account, rows) in sought {
-            self.scans.entry(account).or_insert_with(|| Scan::of(rows));
+            let give_up = self.settings.write_off.then(|| self.clock.now());
+            let scan = || Scan::of(rows, give_up);
+            self.scans.entry(account).or_insert_with(scan);
         }
         for row in known {
             self.look_at_object(&row).await?;
         }
-        self.go_on_scanning().await
+        self.go_on_scanning().await?;
+        let followed = self.follow_feeds().await;
+        self.metrics
+            .reconcile_forbidden(self.stripe.is_anything_forbidden());
+        followed
     }
 
     /// What is to be done about a row now, if anything.
@@ -196,6 +217,7 @@ impl Reconciler {
         };
         let settled = self.ledger.settle(report).await.stored().await?;
         if settled.state != row.state {
+            self.metrics.reconciled(settled.state);
             tracing::info!(
                 reservation.id = %row.id,
                 from = row.state.as_str(),
@@ -208,11 +230,16 @@ impl Reconciler {
     }
 }
 
-/// Whether the object's being open says something new about the row: a held operation on it may still be
-/// under way.
+/// Whether what the object proves may say something new about the row. That a known object is open does
+/// not: a held operation on it may still be under way. Of a row that was given back, only money is news.
 fn is_news(row: &Reservation, outcome: &Outcome) -> bool {
-    let known_open = row.object_id.is_some() && matches!(outcome, Outcome::Open { .. });
-    matches!(row.state, State::Held | State::Open) && !known_open
+    let open = matches!(outcome, Outcome::Open { .. });
+    let money = open || matches!(outcome, Outcome::Settled { .. });
+    match row.state {
+        State::Held | State::Open => !(open && row.object_id.is_some()),
+        State::Released | State::WrittenOff => money,
+        State::InFlight | State::Settled => false,
+    }
 }
 
 /// A read that failed ends the pass only where every other would fail as well.

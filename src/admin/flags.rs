@@ -36,11 +36,16 @@ pub(super) struct FlagObject {
     kind: &'static str,
     /// How often.
     count: i64,
-    /// The reservation it is about.
-    reservation: String,
+    /// The reservation it is about; `null` where it is about an object that none knows.
+    reservation: Option<String>,
     /// The vault key of that reservation.
-    vault_key: String,
-    /// The customer of that reservation.
+    vault_key: Option<String>,
+    /// The Stripe object, where no reservation knows it.
+    #[schema(example = "ch_3NqK2e")]
+    object_id: Option<String>,
+    /// The connected account of that object; `null` for the platform's own.
+    account: Option<String>,
+    /// The customer of that reservation or object.
     customer: Option<String>,
     /// Somebody has seen it.
     acknowledged: bool,
@@ -59,8 +64,10 @@ impl FlagObject {
             object: "flag",
             kind: flag.kind.as_str(),
             count: flag.count,
-            reservation: flag.reservation.to_string(),
-            vault_key: flag.vault_key.to_string(),
+            reservation: flag.reservation.map(|id| id.to_string()),
+            vault_key: flag.vault_key.as_ref().map(ToString::to_string),
+            object_id: flag.object_id.clone(),
+            account: (!flag.account.is_empty()).then(|| flag.account.clone()),
             customer: flag.customer.clone(),
             acknowledged: flag.acknowledged_by.is_some(),
             acknowledged_by: flag.acknowledged_by.clone(),

@@ -27,9 +27,12 @@ pub(super) fn start(
         ledger: ledger.clone(),
         stripe: Arc::clone(proxy) as _,
         clock: clock.clone(),
+        metrics: proxy.metrics(),
         settings: ReconcileSettings {
             interval: config.interval,
             reads_per_second: config.reads_per_second,
+            feed_interval: config.feed_interval,
+            write_off: config.write_off,
         },
     });
     let stop = stop.clone();

@@ -82,7 +82,7 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
                 text(&flag["id"]),
                 text(&flag["kind"]),
                 text(&flag["count"]),
-                text(&flag["reservation"]),
+                text(about(flag)),
                 text(&flag["customer"]),
                 text(&flag["acknowledged_by"]),
                 time(&flag["last_seen_at"]),
@@ -91,12 +91,21 @@ async fn list(args: &ListArgs) -> anyhow::Result<()> {
     })
 }
 
+/// The reservation, or the charge that none knows.
+fn about(flag: &Value) -> &Value {
+    match &flag["reservation"] {
+        Value::Null => &flag["object_id"],
+        reservation => reservation,
+    }
+}
+
 fn flag_table(flag: &Value) -> String {
     of_object(vec![
         ("id", text(&flag["id"])),
         ("kind", text(&flag["kind"])),
         ("count", text(&flag["count"])),
         ("reservation", text(&flag["reservation"])),
+        ("object", text(&flag["object_id"])),
         ("vault key", text(&flag["vault_key"])),
         ("customer", text(&flag["customer"])),
         ("seen by", text(&flag["acknowledged_by"])),

@@ -127,6 +127,10 @@ fn reservation(row: &Value) -> String {
             amount(&row["amount_reserved"], &row["currency"]),
         ),
         ("settled", amount(&row["amount_settled"], &row["currency"])),
+        (
+            "refunded",
+            amount(&row["amount_refunded"], &row["currency"]),
+        ),
         ("object", text(&row["object_id"])),
         ("idempotency key", text(&row["idempotency_key"])),
         ("created", time(&row["created"])),

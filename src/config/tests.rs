@@ -39,6 +39,8 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("reconcile.enabled", "false", "false"),
     ("reconcile.interval_ms", "10", "10"),
     ("reconcile.reads_per_second", "1", "1"),
+    ("reconcile.feed_interval_ms", "10", "10"),
+    ("reconcile.write_off", "true", "true"),
     ("log.format", r#""text""#, "text"),
     ("log.level", r#""debug""#, "debug"),
 ];

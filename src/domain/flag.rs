@@ -1,4 +1,5 @@
-//! Flags: recorded observations, one row per reservation and kind with a count.
+//! Flags: recorded observations, one row per reservation (or unknown charge) and kind
+//! with a count.
 
 /// What was observed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,6 +22,8 @@ pub enum FlagKind {
     SettledAboveReserved,
     /// Money moved after the reservation had been given back.
     LateSettlement,
+    /// A charge in the account that no reservation knows.
+    Bypass,
     /// Observed only: the cap would have refused it.
     WouldRefuseSpendCap,
     /// Observed only: too large a single charge.
@@ -35,7 +38,7 @@ pub enum FlagKind {
 
 impl FlagKind {
     /// Every one.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::IdempotencyKeyRepeated,
         Self::IdempotencyKeyReused,
         Self::DuplicateCustomerPeriod,
@@ -45,6 +48,7 @@ impl FlagKind {
         Self::DoubleCharge,
         Self::SettledAboveReserved,
         Self::LateSettlement,
+        Self::Bypass,
         Self::WouldRefuseSpendCap,
         Self::WouldRefuseChargeLimit,
         Self::WouldRefuseCurrency,
@@ -64,6 +68,7 @@ impl FlagKind {
             Self::DoubleCharge => "double_charge",
             Self::SettledAboveReserved => "settled_above_reserved",
             Self::LateSettlement => "late_settlement",
+            Self::Bypass => "bypass",
             Self::WouldRefuseSpendCap => "would_refuse_spend_cap_reached",
             Self::WouldRefuseChargeLimit => "would_refuse_charge_limit_exceeded",
             Self::WouldRefuseCurrency => "would_refuse_currency_not_allowed",

@@ -30,18 +30,29 @@ pub enum Outcome {
     RefusedThisSend,
     /// No byte of this send left: no connection, or its time was over.
     NotSent,
-    /// Nothing is proven.
+    /// Stripe answered with a server error: nothing is proven, and it may still be rolled forward.
+    ServerError,
+    /// Nothing is proven, and Stripe said nothing.
     Unknown,
 }
 
 impl Outcome {
+    /// True where nobody knows after it what the send did.
+    pub const fn proves_nothing(&self) -> bool {
+        matches!(self, Self::Unknown | Self::ServerError)
+    }
+
     /// The object it names.
     pub fn object_id(&self) -> Option<&str> {
         match self {
             Self::Settled { object_id, .. }
             | Self::Open { object_id, .. }
             | Self::Dead { object_id } => Some(object_id),
-            Self::StoredRefusal | Self::RefusedThisSend | Self::NotSent | Self::Unknown => None,
+            Self::StoredRefusal
+            | Self::RefusedThisSend
+            | Self::NotSent
+            | Self::ServerError
+            | Self::Unknown => None,
         }
     }
 }

@@ -20,8 +20,7 @@ pub enum State {
     Settled,
     /// It did not.
     Released,
-    /// Given up: frees headroom, keeps the slot. Nothing gives a row up yet; a ledger that has such rows
-    /// is understood.
+    /// Given up: frees headroom, keeps the slot.
     WrittenOff,
 }
 
@@ -170,6 +169,10 @@ pub struct Reservation {
     pub attempt: u32,
     /// True where Stripe stored the outcome under `send.upstream_key`, so that the key is bound.
     pub outcome_stored: bool,
+    /// A send that is not proven was answered with a server error, which Stripe may still roll forward.
+    pub server_error: bool,
+    /// What went back of what was settled, in minor units, as the feed last told. It raises no cap.
+    pub amount_refunded: AmountMinor,
     /// When it was reserved.
     pub created_at: UnixMs,
     /// When it last became settled, released or written off.

@@ -3,6 +3,11 @@
 //! **Invariant:** a reservation is given back only by a proof that speaks of every send so far, and
 //! proof that money moved is recorded in whatever state it meets the row.
 
+mod write_off;
+
+#[cfg(test)]
+mod tests;
+
 use super::flag::FlagKind;
 use super::id::ReservationId;
 use super::money::AmountMinor;
@@ -10,8 +15,7 @@ use super::outcome::Outcome;
 use super::reservation::{Reservation, State};
 use super::time::UnixMs;
 
-#[cfg(test)]
-mod tests;
+pub use write_off::write_off;
 
 /// One send's outcome, with the whole reservation as its sender knew it, so that a lost row can be
 /// rebuilt.
@@ -88,6 +92,11 @@ pub fn settle(row: &Reservation, report: &Report, facts: &Facts) -> Settlement {
     let same_key = sent.upstream_key == row.send.upstream_key;
     let pending = matches!(row.state, State::InFlight | State::Held);
     match &report.outcome {
+        Outcome::ServerError if pending => Settlement::of(Reservation {
+            state: if this_send { State::Held } else { row.state },
+            server_error: true,
+            ..row.clone()
+        }),
         Outcome::Unknown if this_send && row.state == State::InFlight => {
             Settlement::of(with_state(row, State::Held))
         }
@@ -101,9 +110,11 @@ pub fn settle(row: &Reservation, report: &Report, facts: &Facts) -> Settlement {
         Outcome::StoredRefusal if row.object_id.is_none() && same_key && pending => {
             Settlement::of(released(row, true, facts.now))
         }
-        Outcome::Unknown | Outcome::NotSent | Outcome::RefusedThisSend | Outcome::StoredRefusal => {
-            Settlement::of(row.clone())
-        }
+        Outcome::Unknown
+        | Outcome::ServerError
+        | Outcome::NotSent
+        | Outcome::RefusedThisSend
+        | Outcome::StoredRefusal => Settlement::of(row.clone()),
         Outcome::Dead { object_id } => Settlement::of(dead(row, object_id, facts.now)),
         Outcome::Settled { object_id, amount } => {
             let object = Object {
@@ -176,6 +187,7 @@ fn released(row: &Reservation, stored: bool, now: UnixMs) -> Reservation {
 fn proven(row: &mut Reservation) {
     row.send.unproven = 0;
     row.send.first_unproven_at = None;
+    row.server_error = false;
 }
 
 /// The object exists and its money can no longer move.

@@ -8,6 +8,7 @@
 mod audit_log;
 mod changes;
 mod control;
+mod observe;
 mod reserve;
 mod settle;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use crate::domain::time::UnixMs;
 use crate::domain::vault_key::{KeyStatus, VaultKey};
 
 use super::command::{Answer, ControlKey, Work};
+use super::feed::FeedCursor;
 use super::flag::Flag;
 
 pub use audit_log::{NewAuditEntry, audit_hash};
@@ -66,6 +68,8 @@ pub struct Loaded {
     pub flags: Vec<Flag>,
     /// Admin commands carried out before under the keys asked for.
     pub control_records: Vec<ControlRecord>,
+    /// How far the feeds asked for were read.
+    pub feed_cursors: Vec<FeedCursor>,
     /// The hash of the last audit entry; zeros where there is none.
     pub audit_tail: [u8; 32],
     /// Reservation ids that nothing uses yet, at least one for each reserve and settle.
@@ -102,6 +106,7 @@ pub struct Book {
     requests: HashMap<Digest16, Request>,
     flags: HashMap<FlagId, Flag>,
     control_records: HashMap<Digest16, ControlRecord>,
+    feed_cursors: HashMap<String, FeedCursor>,
     audit_tail: [u8; 32],
     fresh_ids: Vec<ReservationId>,
     changes: Changes,
@@ -128,6 +133,7 @@ impl Book {
                 .map(|flag| (flag.id, flag))
                 .collect(),
             control_records: HashMap::new(),
+            feed_cursors: HashMap::new(),
             audit_tail: loaded.audit_tail,
             fresh_ids: loaded.fresh_ids,
             changes: Changes::default(),
@@ -137,6 +143,9 @@ impl Book {
         }
         for record in loaded.control_records {
             book.control_records.insert(record.key.digest, record);
+        }
+        for cursor in loaded.feed_cursors {
+            book.feed_cursors.insert(cursor.account.clone(), cursor);
         }
         for row in loaded.reservations {
             book.index(&row);
@@ -151,6 +160,8 @@ impl Book {
             Work::Reserve(ask) => self.reserve(ask).map(Answer::Verdict),
             Work::Settle(report) => self.settle(report).map(Answer::Settled),
             Work::Sweep => self.sweep().map(Answer::Swept),
+            Work::Observe(report) => Ok(Answer::Observed(self.observe(report))),
+            Work::WriteOff(row) => self.write_off(row).map(Answer::WrittenOff),
             Work::Control(request) => self.control(request).map(Answer::Control),
         }
     }

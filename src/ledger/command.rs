@@ -13,6 +13,7 @@ use crate::domain::reservation::{Reservation, State};
 use crate::domain::settlement::Report;
 use crate::domain::vault_key::VaultKey;
 
+use super::feed::FeedReport;
 use super::flag::Flag;
 
 /// One unit of work; a batch of them shares a transaction.
@@ -24,6 +25,10 @@ pub enum Work {
     Settle(Box<Report>),
     /// Hold what is past its deadline.
     Sweep,
+    /// Record what the event feed showed.
+    Observe(Box<FeedReport>),
+    /// Give a reservation up, as it was read.
+    WriteOff(Box<Reservation>),
     /// An operator's command.
     Control(Box<ControlRequest>),
 }
@@ -274,6 +279,10 @@ pub enum Answer {
     Settled(Settled),
     /// To a sweep: how many rows were held.
     Swept(usize),
+    /// To a stretch of the feed: whether it was the next one.
+    Observed(bool),
+    /// To a row to be given up: whether it is.
+    WrittenOff(bool),
     /// To an operator's command.
     Control(Result<ControlDone, ControlError>),
 }

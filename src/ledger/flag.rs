@@ -1,4 +1,5 @@
-//! Flags as the ledger keeps them: one row per reservation and kind, with a count.
+//! Flags as the ledger keeps them: one row per reservation and kind, or per object and
+//! kind where no reservation knows the object, with a count.
 
 use crate::domain::flag::FlagKind;
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
@@ -13,11 +14,15 @@ pub struct Flag {
     pub kind: FlagKind,
     /// How often.
     pub count: i64,
-    /// The reservation it is about.
-    pub reservation: ReservationId,
+    /// The reservation it is about; `None` where it is about an object that no reservation knows.
+    pub reservation: Option<ReservationId>,
     /// The vault key of that reservation.
-    pub vault_key: VaultKeyId,
-    /// The customer of that reservation.
+    pub vault_key: Option<VaultKeyId>,
+    /// The object, where it is about one that no reservation knows.
+    pub object_id: Option<String>,
+    /// The account of that object; empty for the platform's own, and with a reservation.
+    pub account: String,
+    /// The customer of that reservation or object.
     pub customer: Option<String>,
     /// When it was first observed.
     pub first_seen_at: UnixMs,

@@ -9,10 +9,12 @@ use tokio::task::JoinHandle;
 
 use super::book::SendTimes;
 use super::command::{Answer, ControlDone, ControlError, ControlRequest, Settled, Verdict, Work};
+use super::feed::FeedReport;
 use super::reads::Reads;
 use super::store::Store;
 use super::writer::{Command, Writable, Writer, WriterObserver};
 use crate::domain::decision::Ask;
+use crate::domain::reservation::Reservation;
 use crate::domain::settlement::Report;
 
 /// Commands that may wait for the writer. At some thousands of charges a second this is under a second
@@ -115,6 +117,26 @@ impl Ledger {
     ) -> Result<Result<ControlDone, ControlError>, LedgerError> {
         match self.try_command(Work::Control(Box::new(request)))?.await {
             Ok(Ok(Answer::Control(done))) => Ok(done),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+
+    /// Records a stretch of the event feed; false where another process has read on from its beginning,
+    /// and nothing is recorded.
+    pub async fn observe(&self, report: FeedReport) -> Result<bool, LedgerError> {
+        match self.try_command(Work::Observe(Box::new(report)))?.await {
+            Ok(Ok(Answer::Observed(recorded))) => Ok(recorded),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
+        }
+    }
+
+    /// Gives a reservation up; false where it is not as it was read, or where something may still be
+    /// found out about it.
+    pub async fn write_off(&self, row: Reservation) -> Result<bool, LedgerError> {
+        match self.try_command(Work::WriteOff(Box::new(row)))?.await {
+            Ok(Ok(Answer::WrittenOff(given_up))) => Ok(given_up),
             Ok(Err(error)) => Err(error),
             Ok(Ok(_)) | Err(_) => Err(LedgerError::Unavailable),
         }

@@ -11,6 +11,7 @@ use crate::domain::reservation::{Request, Reservation, State};
 use crate::domain::time::UnixMs;
 use crate::domain::vault_key::{KeyStatus, VaultKey};
 
+use super::feed::FeedCursor;
 use super::handle::{LedgerError, Ready};
 use super::schema;
 use super::store::StoreError;
@@ -167,6 +168,25 @@ const UNRESOLVED: &str = concat!(
     " FROM reservations WHERE state IN ('held', 'open') AND id > $1 ORDER BY id LIMIT $2",
 );
 
+/// Rows to which an event under their key may be news; those that are still reserved first.
+const BY_UPSTREAM_KEY: &str = concat!(
+    "/* reads::by_upstream_key */ SELECT ",
+    reservation_columns!(),
+    " FROM reservations WHERE account = $2 AND id IN (
+        SELECT id FROM reservations WHERE upstream_key = $1
+            AND state IN ('held', 'open', 'released', 'written_off')
+        UNION ALL
+        SELECT id FROM reservations WHERE upstream_key = $1
+            AND state = 'in_flight' AND deadline_ms > 0)
+     ORDER BY CASE WHEN state IN ('in_flight', 'held', 'open') THEN 0 ELSE 1 END, id DESC LIMIT 20",
+);
+
+const FEED_CURSOR: &str = "/* reads::feed_cursor */
+    SELECT account, read_until_ms, read_at_ms FROM feed_cursors WHERE account = $1";
+
+const NEXT_ACCOUNT: &str = "/* reads::next_account */
+    SELECT account FROM reservations WHERE account <> '' AND account > $1 ORDER BY account LIMIT 1";
+
 /// Idempotency keys shown of one reservation: a client that retries with new keys makes many.
 const REQUESTS_MAX: i64 = 100;
 
@@ -211,6 +231,28 @@ impl Reads {
         let after = after.map_or(i64::MIN, |id| id.0);
         let params = vec![after.into(), i64::from(limit).into()];
         self.fetch(UNRESOLVED, params, rows::reservation).await
+    }
+
+    /// Reservations without a settled outcome whose requests Stripe saw under this key, at most 20.
+    pub async fn by_upstream_key(
+        &self,
+        account: &str,
+        upstream_key: &str,
+    ) -> Result<Vec<Reservation>, LedgerError> {
+        let params = vec![upstream_key.into(), account.into()];
+        self.fetch(BY_UPSTREAM_KEY, params, rows::reservation).await
+    }
+
+    /// How far the event feed of an account was read; `None` where it never was.
+    pub async fn feed_cursor(&self, account: &str) -> Result<Option<FeedCursor>, LedgerError> {
+        let found = self.fetch(FEED_CURSOR, vec![account.into()], rows::feed_cursor);
+        Ok(found.await?.pop())
+    }
+
+    /// The connected account with reservations that comes after this one in order.
+    pub async fn next_account(&self, after: &str) -> Result<Option<String>, LedgerError> {
+        let found = self.fetch(NEXT_ACCOUNT, vec![after.into()], |row| row.text(0));
+        Ok(found.await?.pop())
     }
 
     /// The reservation that owns an object: the unreleased one, else the latest.

@@ -9,12 +9,20 @@ use thiserror::Error;
 use super::store::statement::Execute;
 
 /// Number, name, SQLite's text, PostgreSQL's text. Additive only: an older binary goes on running.
-const MIGRATIONS: [(i64, &str, &str, &str); 1] = [(
-    1,
-    "ledger",
-    include_str!("../../migrations/sqlite/0001_ledger.sql"),
-    include_str!("../../migrations/postgres/0001_ledger.sql"),
-)];
+const MIGRATIONS: [(i64, &str, &str, &str); 2] = [
+    (
+        1,
+        "ledger",
+        include_str!("../../migrations/sqlite/0001_ledger.sql"),
+        include_str!("../../migrations/postgres/0001_ledger.sql"),
+    ),
+    (
+        2,
+        "reconcile",
+        include_str!("../../migrations/sqlite/0002_reconcile.sql"),
+        include_str!("../../migrations/postgres/0002_reconcile.sql"),
+    ),
+];
 
 /// The schema this binary was written for.
 pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;

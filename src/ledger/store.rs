@@ -2,6 +2,7 @@
 
 mod control;
 mod encode;
+mod feed;
 pub(crate) mod postgres;
 pub(crate) mod rows;
 pub(crate) mod sqlite;

@@ -47,7 +47,7 @@ pub(super) async fn forward(proxy: &Proxy, judged: &Judged, cleared: Cleared) ->
         Err(_) => Err(UpstreamError::NotSent(None)),
     };
     let outcome = outcome(&reservation, judged, &sent);
-    if outcome == Outcome::Unknown {
+    if outcome.proves_nothing() {
         proxy.breaker.unknown();
     } else if !matches!(outcome, Outcome::NotSent) {
         proxy.breaker.known();

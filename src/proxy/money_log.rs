@@ -105,7 +105,7 @@ impl<'a> MoneyLine<'a> {
         self.stages.settle = Some(self.stages.lap());
         self.outcome = Some(name(&recorded.outcome));
         self.state = recorded.state.map(State::as_str);
-        if recorded.outcome == Outcome::Unknown {
+        if recorded.outcome.proves_nothing() {
             tracing::warn!(reservation = %recorded.reservation, "A reservation is held: its outcome is unknown");
         }
     }
@@ -194,7 +194,7 @@ const fn name(outcome: &Outcome) -> &'static str {
         Outcome::StoredRefusal => "stored_refusal",
         Outcome::RefusedThisSend => "refused_this_send",
         Outcome::NotSent => "not_sent",
-        Outcome::Unknown => "unknown",
+        Outcome::ServerError | Outcome::Unknown => "unknown",
     }
 }
 

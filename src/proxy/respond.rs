@@ -67,7 +67,7 @@ pub(super) fn forwarded(judged: &Judged, recorded: Recorded) -> Answered {
 /// A success that proves nothing (cut off, not JSON, a redirect) must not look like one.
 fn passes(answer: &Answer, outcome: &Outcome) -> bool {
     let error = answer.status.is_client_error() || answer.status.is_server_error();
-    error || *outcome != Outcome::Unknown
+    error || !outcome.proves_nothing()
 }
 
 fn stripes(answer: Answer) -> Answered {

@@ -59,6 +59,11 @@ impl Agenda {
         self.looks.insert(row.id, look);
     }
 
+    /// Something happened to the row's object: look at it in this round.
+    pub(super) fn hurry(&mut self, row: &Reservation) {
+        self.looks.remove(&row.id);
+    }
+
     /// Every unresolved row was met once: forgets the others.
     pub(super) fn end_round(&mut self) {
         self.looks.retain(|_, look| std::mem::take(&mut look.met));

@@ -94,6 +94,10 @@ impl Paced {
         until.is_some_and(|until| self.clock.boot() < *until)
     }
 
+    pub(super) fn is_anything_forbidden(&self) -> bool {
+        !self.forbidden.is_empty()
+    }
+
     /// Says once that a read is refused, and once that it is not any more.
     fn remember(&mut self, kind: Kind, account: &str, error: Option<&ReadError>) {
         let name = (kind, account.to_owned());

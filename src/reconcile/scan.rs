@@ -1,11 +1,13 @@
 //! Rows whose object is unknown: the feed around their sends may name it. One scan serves every such row
 //! of an account.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use super::write_off::Neighbours;
 use super::{Interrupted, PAGES_PER_PASS, Reconciler, is_news, unless_busy};
 use crate::domain::evidence::{Candidate, Window, check_made_by, merged, window_of};
 use crate::domain::reservation::Reservation;
+use crate::domain::time::UnixMs;
 use crate::stripe::answer::ChargeFacts;
 use crate::stripe::event::{CHARGE_TYPES, Event, EventPage, EventQuery};
 
@@ -21,21 +23,34 @@ pub(super) struct Scan {
     after: Option<String>,
     /// Rows and objects that were put together already: a charge has several events.
     seen: HashSet<(usize, String)>,
+    /// Rows to be given up where the feed shows nothing of them, with what it shows beside them.
+    to_give_up: BTreeMap<usize, Neighbours>,
 }
 
 impl Scan {
-    pub(super) fn of(rows: Vec<Reservation>) -> Self {
+    /// `give_up` is now, where rows may be given up.
+    pub(super) fn of(rows: Vec<Reservation>, give_up: Option<UnixMs>) -> Self {
         let mut by_key: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, row) in rows.iter().enumerate() {
             let key = row.send.upstream_key.clone();
             by_key.entry(key).or_default().push(index);
         }
+        let to_give_up: BTreeMap<usize, Neighbours> = give_up
+            .into_iter()
+            .flat_map(|now| {
+                let rows = rows.iter().enumerate();
+                rows.filter_map(move |(n, row)| Some((n, Neighbours::of(row, now)?)))
+            })
+            .collect();
+        let wider = to_give_up.values().map(Neighbours::window);
+        let windows = rows.iter().map(window_of).chain(wider);
         Self {
-            windows: merged(rows.iter().map(window_of)).into(),
+            windows: merged(windows).into(),
             rows,
             by_key,
             after: None,
             seen: HashSet::new(),
+            to_give_up,
         }
     }
 
@@ -55,6 +70,9 @@ impl Scan {
         let mut found = Vec::new();
         for event in &page.events {
             self.take_event(event, &mut found);
+            for neighbours in self.to_give_up.values_mut() {
+                neighbours.take(event);
+            }
         }
         match page.events.last() {
             // A page that ends where the one before did would go on for ever.
@@ -74,6 +92,8 @@ impl Scan {
             return;
         };
         for index in self.by_key.get(key).into_iter().flatten() {
+            // Whatever it is, it is a trace.
+            self.to_give_up.remove(index);
             if self.seen.insert((*index, charge_id.clone()))
                 && let Some(row) = self.rows.get(*index)
             {
@@ -107,6 +127,11 @@ impl Reconciler {
             for row in &scan.rows {
                 self.agenda.looked(row, now);
             }
+            for (index, neighbours) in &scan.to_give_up {
+                if let Some(row) = scan.rows.get(*index) {
+                    self.give_up(row, neighbours).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -120,6 +145,8 @@ impl Reconciler {
             Ok(page) => page,
             Err(error) => {
                 unless_busy(error)?;
+                // It was not read whole.
+                scan.to_give_up.clear();
                 return Ok(true);
             }
         };
@@ -131,7 +158,11 @@ impl Reconciler {
 
     /// Reads the object that the feed names under the row's key, and records what it proves if it is
     /// what the row asked for.
-    async fn follow(&mut self, row: &Reservation, charge_id: &str) -> Result<(), Interrupted> {
+    pub(super) async fn follow(
+        &mut self,
+        row: &Reservation,
+        charge_id: &str,
+    ) -> Result<(), Interrupted> {
         let facts = match self.stripe.charge(&row.account, charge_id).await {
             Ok(facts) => facts,
             Err(error) => return unless_busy(error),
@@ -154,7 +185,7 @@ impl Reconciler {
     }
 }
 
-fn candidate(facts: &ChargeFacts) -> Candidate<'_> {
+pub(super) fn candidate(facts: &ChargeFacts) -> Candidate<'_> {
     Candidate {
         amount: facts.amount,
         currency: facts.currency,

@@ -46,6 +46,7 @@ pub fn create_outcome(answer: &Answer<'_>, currency: Currency) -> Outcome {
         Proof::Refused(_) if answer.is_replayed() => Outcome::StoredRefusal,
         Proof::Refused(ErrorType::Card) => Outcome::StoredRefusal,
         Proof::Refused(_) => Outcome::RefusedThisSend,
+        Proof::ServerError => Outcome::ServerError,
         Proof::Nothing => Outcome::Unknown,
     }
 }
@@ -56,6 +57,7 @@ pub fn capture_outcome(answer: &Answer<'_>, currency: Currency) -> Outcome {
     match Proof::of(answer) {
         Proof::Success => charge_outcome(answer, currency),
         Proof::Refused(_) => Outcome::RefusedThisSend,
+        Proof::ServerError => Outcome::ServerError,
         Proof::Nothing => Outcome::Unknown,
     }
 }
@@ -66,7 +68,10 @@ enum Proof {
     Success,
     /// 4xx in Stripe's envelope.
     Refused(ErrorType),
-    /// 1xx, 3xx, 424, 5xx, and a 4xx that Stripe did not write: a page of some box on the way.
+    /// 5xx, and 424, where something behind Stripe failed: either may have done so after it moved the
+    /// money, and may still be rolled forward (contract §2.4).
+    ServerError,
+    /// 1xx, 3xx, and a 4xx that Stripe did not write: a page of some box on the way.
     Nothing,
 }
 
@@ -76,8 +81,10 @@ impl Proof {
         if status.is_success() {
             return Self::Success;
         }
-        // 424: something behind Stripe failed, and may have done so after it moved the money.
-        if !status.is_client_error() || status == StatusCode::FAILED_DEPENDENCY {
+        if status.is_server_error() || status == StatusCode::FAILED_DEPENDENCY {
+            return Self::ServerError;
+        }
+        if !status.is_client_error() {
             return Self::Nothing;
         }
         error::read(answer.body).map_or(Self::Nothing, Self::Refused)

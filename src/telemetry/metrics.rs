@@ -6,6 +6,7 @@
 
 mod label;
 mod ledger;
+mod reconcile;
 mod requests;
 mod upstream;
 mod writer;
@@ -23,9 +24,12 @@ pub use label::{Decision, DuplicateAction, Operation, UpstreamStatus};
 pub use ledger::{CapAmounts, CapLabels, LedgerGauges};
 pub use requests::Tally;
 
+use reconcile::Reconciled;
 use requests::Requests;
 use upstream::Upstream;
 use writer::Writer;
+
+use crate::domain::reservation::State;
 
 /// What the text is (Prometheus's text exposition format).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -42,6 +46,7 @@ pub struct Metrics {
     requests: Requests,
     upstream: Upstream,
     writer: Writer,
+    reconciled: Reconciled,
     ledger_up: IntGauge,
     ledger_queue_depth: IntGauge,
 }
@@ -72,6 +77,7 @@ impl Metrics {
             requests: Requests::new(&registry)?,
             upstream: Upstream::new(&registry)?,
             writer: Writer::new(&registry)?,
+            reconciled: Reconciled::new(&registry)?,
             ledger_up: gauge(
                 &registry,
                 "spendcap_ledger_up",
@@ -104,6 +110,21 @@ impl Metrics {
     /// The ledger's writer has committed a batch.
     pub fn committed(&self, commands: usize, took: Duration) {
         self.writer.committed(commands, took);
+    }
+
+    /// It was found out at Stripe where a reservation stands.
+    pub fn reconciled(&self, state: State) {
+        self.reconciled.found(state);
+    }
+
+    /// The feed that is behind most is read up to so many seconds ago.
+    pub fn feed_lag(&self, seconds: i64) {
+        self.reconciled.feed_lag(seconds);
+    }
+
+    /// Whether the real key lacks a permission to read.
+    pub fn reconcile_forbidden(&self, forbidden: bool) {
+        self.reconciled.forbidden(forbidden);
     }
 
     /// Everything as text, of [`CONTENT_TYPE`].

@@ -1,10 +1,15 @@
 //! What becomes of reservations whose answers were lost, without anybody's doing: over real sockets, on
 //! both ledgers.
 
+mod feed;
+mod limits;
 mod lost;
 mod open;
+mod write_off;
 
+use http::Method;
 use serde_json::Value;
+use spendcap::sandbox::cli::SECRET_KEY_DEFAULT as REAL_KEY;
 use spendcap::sandbox::{Fault, FaultKind, SeenRequest};
 
 use crate::support::patience::until;
@@ -13,10 +18,11 @@ use crate::support::{Charge, LedgerKind, VaultKey, World};
 const LEDGERS: [LedgerKind; 2] = [LedgerKind::Sqlite, LedgerKind::Postgres];
 
 /// On, and impatient. The breaker has tests of its own.
-const ON: [(&str, &str); 4] = [
+const ON: [(&str, &str); 5] = [
     ("SPENDCAP_RECONCILE_ENABLED", "true"),
     ("SPENDCAP_RECONCILE_INTERVAL_MS", "50"),
     ("SPENDCAP_RECONCILE_READS_PER_SECOND", "100"),
+    ("SPENDCAP_RECONCILE_FEED_INTERVAL_MS", "50"),
     ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "100000"),
 ];
 
@@ -48,11 +54,12 @@ async fn until_state(world: &World, customer: &str, state: &str) -> Value {
     .await
 }
 
-/// Scans of the feed that began.
+/// Scans of the feed for held rows that began; the one that follows it asks for refunds too.
 fn scans(world: &World) -> usize {
     let begins = |seen: &&SeenRequest| {
         let query = seen.query.as_deref().unwrap_or_default();
-        seen.path == "/v1/events" && !query.contains("starting_after")
+        let on = query.contains("starting_after") || query.contains("refund");
+        seen.path == "/v1/events" && !on
     };
     world.sandbox.requests().iter().filter(begins).count()
 }
@@ -64,6 +71,20 @@ async fn until_scanned(world: &World) {
         (scans(world) >= before + 2).then_some(())
     })
     .await;
+}
+
+/// A POST straight at Stripe, as from the Dashboard or whoever holds the real key.
+async fn at_stripe(world: &World, path: &str, body: &str) -> Value {
+    let bearer = format!("Bearer {REAL_KEY}");
+    let url = format!("{}{path}", world.sandbox.base_url());
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    let sent = world
+        .client
+        .send(Method::POST, &url, &headers, body.to_owned());
+    sent.await.json()
 }
 
 /// How many requests of the data plane reached Stripe.

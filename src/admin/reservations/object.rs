@@ -41,6 +41,8 @@ pub(crate) struct ReservationObject {
     amount_reserved: i64,
     /// What Stripe took.
     amount_settled: i64,
+    /// What went back of that since. It raises no cap.
+    amount_refunded: i64,
     /// The Stripe object, once known.
     object_id: Option<String>,
     /// How often it was sent.
@@ -71,6 +73,7 @@ impl ReservationObject {
             amount: row.amount.get(),
             amount_reserved: row.amount_reserved.get(),
             amount_settled: row.amount_settled.get(),
+            amount_refunded: row.amount_refunded.get(),
             object_id: row.object_id.clone(),
             sends: row.send.sends,
             idempotency_key: row.send.upstream_key.clone(),

@@ -153,6 +153,8 @@ fn row(state: State) -> Reservation {
         },
         attempt: 0,
         outcome_stored: exists,
+        server_error: false,
+        amount_refunded: AmountMinor::ZERO,
         created_at: NOW,
         resolved_at: None,
     }

@@ -47,6 +47,8 @@ pub(crate) fn held() -> Reservation {
         },
         attempt: 0,
         outcome_stored: false,
+        server_error: false,
+        amount_refunded: AmountMinor::ZERO,
         created_at: SENT,
         resolved_at: None,
     }

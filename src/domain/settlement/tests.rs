@@ -59,6 +59,8 @@ fn row(state: State, object_id: Option<&str>) -> Reservation {
         },
         attempt: 0,
         outcome_stored: false,
+        server_error: false,
+        amount_refunded: AmountMinor::ZERO,
         created_at: SENT,
         resolved_at: None,
     }

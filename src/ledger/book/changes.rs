@@ -8,6 +8,7 @@ use crate::domain::flag::FlagKind;
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
 use crate::domain::money::Currency;
 use crate::domain::time::UnixMs;
+use crate::ledger::feed::FeedReport;
 
 /// What is to be written: names of what changed, the values are the book's.
 #[derive(Debug, Default)]
@@ -38,6 +39,8 @@ pub struct Changes {
     pub acknowledged: BTreeMap<FlagId, String>,
     /// Audit entries to append, in order.
     pub audit: Vec<NewAuditEntry>,
+    /// Stretches of the event feed, in order.
+    pub feed: Vec<FeedReport>,
     /// Admin commands carried out under a key.
     pub control_records: Vec<ControlRecord>,
 }
@@ -68,6 +71,7 @@ impl Changes {
             && self.flags.is_empty()
             && self.acknowledged.is_empty()
             && self.audit.is_empty()
+            && self.feed.is_empty()
             && self.control_records.is_empty()
     }
 }

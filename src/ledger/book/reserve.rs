@@ -207,6 +207,8 @@ impl Book {
             send: self.first_send(ask, key, (1, 1)),
             attempt: key.attempt,
             outcome_stored: false,
+            server_error: false,
+            amount_refunded: AmountMinor::ZERO,
             created_at: self.now,
             resolved_at: None,
         }

@@ -123,6 +123,8 @@ impl Book {
         second.state = if settled { State::Settled } else { State::Open };
         second.send.unproven = 0;
         second.send.first_unproven_at = None;
+        second.server_error = false;
+        second.amount_refunded = AmountMinor::ZERO;
         second.outcome_stored = true;
         second.created_at = self.now;
         second.resolved_at = settled.then_some(self.now);

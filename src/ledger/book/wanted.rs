@@ -29,6 +29,8 @@ pub struct Wanted {
     pub flags: BTreeSet<FlagId>,
     /// Admin commands by idempotency key.
     pub control_keys: BTreeSet<Digest16>,
+    /// How far the feeds of these accounts were read.
+    pub feeds: BTreeSet<String>,
     /// The last audit entry, locked until the commit.
     pub audit_tail: bool,
     /// How many fresh reservation ids the batch may use.
@@ -44,6 +46,13 @@ impl Wanted {
                 Work::Reserve(ask) => wanted.add_ask(ask),
                 Work::Settle(report) => wanted.add_report(report),
                 Work::Sweep => wanted.overdue = true,
+                Work::Observe(report) => {
+                    wanted.feeds.insert(report.account.clone());
+                }
+                Work::WriteOff(row) => {
+                    wanted.vault_keys.insert(row.vault_key.clone());
+                    wanted.reservations.insert(row.id);
+                }
                 Work::Control(request) => wanted.add_control(request),
             }
         }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::rows::Cells as _;
 use super::{
-    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
+    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, feed, timed_out,
     within_step,
 };
 use crate::clock::Clock;
@@ -124,6 +124,7 @@ impl PostgresStore {
         within_step(async {
             control::keys(connection, book).await?;
             write::charges(connection, book).await?;
+            feed::observed(connection, book).await?;
             control::records(connection, book).await
         })
         .await

@@ -16,6 +16,7 @@ use crate::domain::operation::{MoneyOperation, Permission};
 use crate::domain::reservation::{Request, Reservation, SendState, State};
 use crate::domain::time::UnixMs;
 use crate::domain::vault_key::{Enforcement, KeyStatus, OnDuplicate, RefusalStatus, VaultKey};
+use crate::ledger::feed::FeedCursor;
 use crate::ledger::flag::Flag;
 
 /// The columns of [`vault_key`], in order.
@@ -44,7 +45,7 @@ macro_rules! reservation_columns {
          slot_claim, intent_claim, operation, currency, amount, amount_reserved, amount_settled, \
          state, object_id, send_operation, upstream_key, fingerprint, sends, unproven, \
          first_unproven_at_ms, forward_by_ms, deadline_ms, attempt, outcome_stored, created_at_ms, \
-         resolved_at_ms"
+         resolved_at_ms, server_error, amount_refunded"
     };
 }
 
@@ -59,7 +60,7 @@ macro_rules! request_columns {
 macro_rules! flag_columns {
     () => {
         "id, kind, count, reservation, vault_key, customer, first_seen_at_ms, last_seen_at_ms, \
-         acknowledged_by"
+         acknowledged_by, account, object_id"
     };
 }
 
@@ -214,6 +215,8 @@ pub(crate) fn reservation(row: &dyn Cells) -> Result<Reservation, StoreError> {
         outcome_stored: row.truth(26)?,
         created_at: UnixMs(row.int(27)?),
         resolved_at: row.int_or_null(28)?.map(UnixMs),
+        server_error: row.truth(29)?,
+        amount_refunded: amount(row.int(30)?)?,
     })
 }
 
@@ -229,18 +232,32 @@ pub(crate) fn request(row: &dyn Cells) -> Result<Request, StoreError> {
     })
 }
 
+/// How far a feed was read, from its account, `read_until_ms` and `read_at_ms`.
+pub(crate) fn feed_cursor(row: &dyn Cells) -> Result<FeedCursor, StoreError> {
+    Ok(FeedCursor {
+        account: row.text(0)?,
+        read_until: UnixMs(row.int(1)?),
+        read_at: UnixMs(row.int(2)?),
+    })
+}
+
 /// A flag, from [`flag_columns`].
 pub(crate) fn flag(row: &dyn Cells) -> Result<Flag, StoreError> {
     Ok(Flag {
         id: FlagId(row.int(0)?),
         kind: parsed(row.text(1)?, FlagKind::parse)?,
         count: row.int(2)?,
-        reservation: ReservationId(row.int(3)?),
-        vault_key: parsed(row.text(4)?, |text| text.parse().ok())?,
+        reservation: row.int_or_null(3)?.map(ReservationId),
+        vault_key: row
+            .text_or_null(4)?
+            .map(|id| parsed(id, |text| text.parse().ok()))
+            .transpose()?,
         customer: row.text_or_null(5)?,
         first_seen_at: UnixMs(row.int(6)?),
         last_seen_at: UnixMs(row.int(7)?),
         acknowledged_by: row.text_or_null(8)?,
+        account: row.text(9)?,
+        object_id: row.text_or_null(10)?,
     })
 }
 

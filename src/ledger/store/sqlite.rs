@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::rows::Cells as _;
 use super::{
-    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, timed_out,
+    READ_WAIT_MAX, ROLLBACK_TIMEOUT, STEP_TIMEOUT, Store, StoreError, control, feed, timed_out,
     within_step,
 };
 use crate::clock::Clock;
@@ -130,6 +130,7 @@ impl SqliteStore {
         let connection = self.connected().await?;
         control::keys(connection, book).await?;
         write::charges(connection, book).await?;
+        feed::observed(connection, book).await?;
         control::records(connection, book).await
     }
 

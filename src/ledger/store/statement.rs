@@ -38,6 +38,12 @@ impl From<String> for Param {
     }
 }
 
+impl From<Option<String>> for Param {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl From<&[u8]> for Param {
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.to_vec())

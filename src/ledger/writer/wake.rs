@@ -38,7 +38,7 @@ impl Wakers {
                     drop(self.waited_for.remove(&reservation.id));
                 }
             }
-            Work::Reserve(_) => {}
+            Work::Reserve(_) | Work::Observe(_) | Work::WriteOff(_) => {}
         }
     }
 

@@ -138,7 +138,7 @@ async fn a_postgres_that_is_served_shows_its_schema_its_account_and_its_weakness
     let (code, printed) = check(&world.sandbox, world.ledger_url(), &[]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
-        printed.contains("ledger    ok     postgres://LEDGER has schema version 1"),
+        printed.contains("ledger    ok     postgres://LEDGER has schema version 2"),
         "{printed}"
     );
     assert!(

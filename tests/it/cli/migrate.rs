@@ -9,7 +9,7 @@ fn migrates(ledger_url: &str, shown: &str) {
     for _first_and_again in 0..2 {
         let output = spendcap(folder.path(), &["migrate"], &variables);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert_eq!(stdout(&output), format!("{shown} has schema version 1\n"));
+        assert_eq!(stdout(&output), format!("{shown} has schema version 2\n"));
     }
 }
 

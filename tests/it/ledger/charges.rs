@@ -169,7 +169,7 @@ async fn a_second_object_is_a_row_of_its_own(place: Place) {
         .filter(|it| it.kind == FlagKind::DoubleCharge)
         .collect();
     assert_eq!(double.len(), 1);
-    assert_eq!(double[0].reservation, second.id);
+    assert_eq!(double[0].reservation, Some(second.id));
     let stored = ledger.reads().vault_key(&key.id).await.unwrap().unwrap();
     assert_eq!(stored.status, KeyStatus::Stopped);
     check_sums(ledger).await;

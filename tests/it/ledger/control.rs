@@ -226,7 +226,7 @@ async fn a_flag_is_acknowledged(place: Place) {
         (flags.len(), flags[0].customer.as_deref()),
         (1, Some("cus_1"))
     );
-    assert_eq!(flags[0].vault_key, key.id);
+    assert_eq!(flags[0].vault_key, Some(key.id));
     let done = control(ledger, Control::Acknowledge { flag: flags[0].id })
         .await
         .unwrap();

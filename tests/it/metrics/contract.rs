@@ -21,6 +21,7 @@ const METRICS: &[(&str, &str)] = &[
     ("spendcap_build_info", "gauge"),
     ("spendcap_duplicates_total", "counter"),
     ("spendcap_expected_total_minor", "gauge"),
+    ("spendcap_feed_lag_seconds", "gauge"),
     ("spendcap_flags_open", "gauge"),
     ("spendcap_held_reservations", "gauge"),
     ("spendcap_ledger_batch_commands", "histogram"),
@@ -30,6 +31,8 @@ const METRICS: &[(&str, &str)] = &[
     ("spendcap_max_amount_minor", "gauge"),
     ("spendcap_oldest_held_seconds", "gauge"),
     ("spendcap_overhead_seconds", "histogram"),
+    ("spendcap_reconcile_forbidden", "gauge"),
+    ("spendcap_reconciled_total", "counter"),
     ("spendcap_refusals_total", "counter"),
     ("spendcap_requests_in_flight", "gauge"),
     ("spendcap_requests_total", "counter"),
@@ -96,6 +99,10 @@ async fn every_known_label_value_is_there_at_zero_before_anything_happens() {
             let labels = [("action", action)];
             assert_eq!(seen.get("spendcap_duplicates_total", &labels), 0);
         }
+        for result in ["settled", "released", "open", "written_off"] {
+            let labels = [("result", result)];
+            assert_eq!(seen.get("spendcap_reconciled_total", &labels), 0);
+        }
         for kind in FlagKind::ALL {
             let labels = [("kind", kind.as_str())];
             assert_eq!(seen.get("spendcap_flags_open", &labels), 0);
@@ -109,6 +116,8 @@ async fn every_known_label_value_is_there_at_zero_before_anything_happens() {
             ("spendcap_ledger_batch_commands_count", 0),
             ("spendcap_requests_in_flight", 0),
             ("spendcap_breaker_open", 0),
+            ("spendcap_feed_lag_seconds", 0),
+            ("spendcap_reconcile_forbidden", 0),
         ] {
             assert_eq!(seen.get(name, &[]), value, "{name}");
         }

@@ -2,10 +2,9 @@
 
 use http::Method;
 use serde_json::json;
-use spendcap::sandbox::cli::SECRET_KEY_DEFAULT as REAL_KEY;
 use spendcap::sandbox::{Fault, FaultKind};
 
-use super::{LEDGERS, reconciling, row_of, until_state};
+use super::{LEDGERS, at_stripe, reconciling, row_of, until_state};
 use crate::support::{Charge, VaultKey, World};
 
 async fn authorise(world: &World, key: &VaultKey) -> String {
@@ -17,18 +16,6 @@ async fn authorise(world: &World, key: &VaultKey) -> String {
     made["id"].as_str().unwrap().to_owned()
 }
 
-/// A POST straight at Stripe, as from the Dashboard.
-async fn at_stripe(world: &World, path: &str, body: String) {
-    let bearer = format!("Bearer {REAL_KEY}");
-    let url = format!("{}{path}", world.sandbox.base_url());
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/x-www-form-urlencoded"),
-    ];
-    let done = world.client.send(Method::POST, &url, &headers, body).await;
-    done.expect(200);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_authorisation_that_is_captured_elsewhere_is_settled() {
     for kind in LEDGERS {
@@ -37,7 +24,7 @@ async fn an_authorisation_that_is_captured_elsewhere_is_settled() {
         let charge = authorise(&world, &key).await;
         assert_eq!(row_of(&world, "cus_1").await["state"], "open");
         let path = format!("/v1/charges/{charge}/capture");
-        at_stripe(&world, &path, "amount=4000".to_owned()).await;
+        at_stripe(&world, &path, "amount=4000").await;
         let row = until_state(&world, "cus_1", "settled").await;
         assert_eq!(row["amount_settled"], 4000, "{row}");
         world.assert_balanced(&key).await;
@@ -50,7 +37,7 @@ async fn an_authorisation_that_is_voided_or_expires_gives_the_money_back() {
         let world = reconciling(kind, 1).await;
         let key = world.issue(100_000, json!({})).await;
         let charge = authorise(&world, &key).await;
-        at_stripe(&world, "/v1/refunds", format!("charge={charge}")).await;
+        at_stripe(&world, "/v1/refunds", &format!("charge={charge}")).await;
         let row = until_state(&world, "cus_1", "released").await;
         assert_eq!(row["object_id"], charge, "{row}");
         world.assert_balanced(&key).await;

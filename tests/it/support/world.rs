@@ -196,6 +196,18 @@ impl World {
         assert_eq!(cap["reserved"], 0, "{cap}");
     }
 
+    /// The same where `around` was taken past the proxy.
+    pub(crate) async fn assert_balanced_but_for(&self, key: &VaultKey, around: i64) {
+        let cap = self.cap(key, "usd").await;
+        assert_eq!(
+            cap["settled"],
+            self.taken() - around,
+            "{cap} {:?}",
+            self.made()
+        );
+        assert_eq!(cap["reserved"], 0, "{cap}");
+    }
+
     /// Ends every send that is past its deadline.
     pub(crate) async fn pass_deadlines(&self) {
         self.clock.advance(Duration::from_mins(5));

@@ -122,6 +122,7 @@ impl MemoryStore {
             requests,
             flags: Vec::new(),
             control_records: records,
+            feed_cursors: Vec::new(),
             audit_tail: self.audit.last().map_or([0; 32], |entry| entry.hash),
             fresh_ids,
         }

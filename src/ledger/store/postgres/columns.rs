@@ -80,6 +80,7 @@ pub(super) struct StateColumns<'a> {
     pub(super) deadline_ms: Vec<i64>,
     pub(super) outcome_stored: Vec<bool>,
     pub(super) resolved_at_ms: Vec<Option<i64>>,
+    pub(super) server_error: Vec<bool>,
 }
 
 impl<'a> StateColumns<'a> {
@@ -105,6 +106,7 @@ impl<'a> StateColumns<'a> {
         self.deadline_ms.push(row.send.deadline.0);
         self.outcome_stored.push(row.outcome_stored);
         self.resolved_at_ms.push(row.resolved_at.map(|at| at.0));
+        self.server_error.push(row.server_error);
     }
 }
 

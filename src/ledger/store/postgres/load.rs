@@ -11,6 +11,7 @@ use crate::domain::time::UnixMs;
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::book::{ControlRecord, Loaded, Wanted};
 use crate::ledger::command::ControlKey;
+use crate::ledger::feed::FeedCursor;
 use crate::ledger::flag::Flag;
 use crate::ledger::store::rows::{
     self, Cells as _, cap_columns, flag_columns, request_columns, reservation_columns,
@@ -60,6 +61,9 @@ const RESERVATIONS: &str = concat!(
             WHERE state = 'in_flight' AND deadline_ms <= $5 ORDER BY deadline_ms LIMIT $6) AS overdue
      ))",
 );
+
+const FEED_CURSORS: &str = "/* postgres load::feed_cursors */
+    SELECT account, read_until_ms, read_at_ms FROM feed_cursors WHERE account = ANY($1)";
 
 const FLAGS: &str = concat!(
     "/* postgres load::flags */ SELECT ",
@@ -141,6 +145,7 @@ async fn load_all(
         requests,
         flags: flags(connection, wanted).await?,
         control_records: Vec::new(),
+        feed_cursors: feed_cursors(connection, wanted).await?,
         audit_tail: audit_tail(connection, wanted).await?,
         fresh_ids: Vec::new(),
     })
@@ -237,6 +242,25 @@ async fn reservations(
         .map_err(write_error)?
         .iter()
         .map(|row| rows::reservation(row))
+        .collect()
+}
+
+async fn feed_cursors(
+    connection: &mut PgConnection,
+    wanted: &Wanted,
+) -> Result<Vec<FeedCursor>, StoreError> {
+    if wanted.feeds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let accounts: Vec<&str> = wanted.feeds.iter().map(String::as_str).collect();
+    let found = sqlx::query(FEED_CURSORS)
+        .bind(accounts)
+        .fetch_all(connection)
+        .await;
+    found
+        .map_err(write_error)?
+        .iter()
+        .map(|row| rows::feed_cursor(row))
         .collect()
 }
 

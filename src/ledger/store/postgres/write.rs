@@ -22,13 +22,14 @@ const INSERT_RESERVATIONS: &str = "/* postgres write::new_reservations */
     INSERT INTO reservations (id, version, slot_claim, intent_claim, amount_reserved,
         amount_settled, state, object_id, send_operation, upstream_key, fingerprint, sends,
         unproven, first_unproven_at_ms, forward_by_ms, deadline_ms, outcome_stored,
-        resolved_at_ms, vault_key, account, namespace, billing_period, customer, reference,
+        resolved_at_ms, server_error, vault_key, account, namespace, billing_period, customer, reference,
         operation, currency, amount, attempt, created_at_ms)
     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BIGINT[],
         $6::BIGINT[], $7::TEXT[], $8::TEXT[], $9::TEXT[], $10::TEXT[], $11::BYTEA[],
         $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::BIGINT[], $16::BIGINT[], $17::BOOLEAN[],
-        $18::BIGINT[], $19::TEXT[], $20::TEXT[], $21::TEXT[], $22::TEXT[], $23::TEXT[],
-        $24::TEXT[], $25::TEXT[], $26::TEXT[], $27::BIGINT[], $28::BIGINT[], $29::BIGINT[])";
+        $18::BIGINT[], $19::BOOLEAN[], $20::TEXT[], $21::TEXT[], $22::TEXT[], $23::TEXT[],
+        $24::TEXT[], $25::TEXT[], $26::TEXT[], $27::TEXT[], $28::BIGINT[], $29::BIGINT[],
+        $30::BIGINT[])";
 
 const UPDATE_RESERVATIONS: &str = "/* postgres write::changed_reservations */
     UPDATE reservations SET version = j.version, slot_claim = j.slot_claim,
@@ -38,15 +39,15 @@ const UPDATE_RESERVATIONS: &str = "/* postgres write::changed_reservations */
         fingerprint = j.fingerprint, sends = j.sends, unproven = j.unproven,
         first_unproven_at_ms = j.first_unproven_at_ms, forward_by_ms = j.forward_by_ms,
         deadline_ms = j.deadline_ms, outcome_stored = j.outcome_stored,
-        resolved_at_ms = j.resolved_at_ms
+        resolved_at_ms = j.resolved_at_ms, server_error = j.server_error
     FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BIGINT[],
         $6::BIGINT[], $7::TEXT[], $8::TEXT[], $9::TEXT[], $10::TEXT[], $11::BYTEA[],
         $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::BIGINT[], $16::BIGINT[], $17::BOOLEAN[],
-        $18::BIGINT[], $19::BIGINT[])
+        $18::BIGINT[], $19::BOOLEAN[], $20::BIGINT[])
         AS j (id, version, slot_claim, intent_claim, amount_reserved, amount_settled, state,
             object_id, send_operation, upstream_key, fingerprint, sends, unproven,
             first_unproven_at_ms, forward_by_ms, deadline_ms, outcome_stored, resolved_at_ms,
-            old_version)
+            server_error, old_version)
     WHERE reservations.id = j.id AND reservations.version = j.old_version";
 
 const INSERT_REQUESTS: &str = "/* postgres write::new_requests */
@@ -157,6 +158,7 @@ fn bind_state<'q>(statement: Statement<'q>, state: StateColumns<'q>) -> Statemen
         .bind(state.deadline_ms)
         .bind(state.outcome_stored)
         .bind(state.resolved_at_ms)
+        .bind(state.server_error)
 }
 
 async fn new_requests(connection: &mut PgConnection, book: &Book) -> Result<(), StoreError> {

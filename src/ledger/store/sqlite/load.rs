@@ -18,8 +18,9 @@ use crate::ledger::store::{OVERDUE_MAX, StoreError};
 /// Rows of one answer are told apart by their number of columns.
 const KEY_WITH_CAP: usize = VAULT_KEY_COLUMNS + 6;
 const REQUEST: usize = 6;
-const RESERVATION: usize = 29;
-const FLAG: usize = 9;
+const RESERVATION: usize = 31;
+const FLAG: usize = 11;
+const FEED_CURSOR: usize = 3;
 const AUDIT_TAIL: usize = 1;
 
 const LOAD: &str = concat!(
@@ -56,6 +57,8 @@ const LOAD: &str = concat!(
     "SELECT ",
     flag_columns!(),
     " FROM flags WHERE id IN (SELECT value FROM json_each($8)); ",
+    "SELECT account, read_until_ms, read_at_ms FROM feed_cursors
+     WHERE account IN (SELECT value FROM json_each($10)); ",
     "SELECT hash FROM audit_log WHERE $9 ORDER BY id DESC LIMIT 1",
 );
 
@@ -132,6 +135,7 @@ async fn load_all(
         .bind(if wanted.overdue { OVERDUE_MAX } else { 0 })
         .bind(numbers(&mut wanted.flags.iter().map(|FlagId(id)| *id)))
         .bind(wanted.audit_tail)
+        .bind(json::texts(wanted.feeds.iter().map(String::as_str)))
         .fetch_all(connection)
         .await
         .map_err(StoreError::Unavailable)?;
@@ -150,6 +154,7 @@ fn sort_out(found: &[SqliteRow], now: UnixMs) -> Result<Loaded, StoreError> {
             REQUEST => loaded.requests.push(rows::request(row)?),
             RESERVATION => loaded.reservations.push(rows::reservation(row)?),
             FLAG => loaded.flags.push(rows::flag(row)?),
+            FEED_CURSOR => loaded.feed_cursors.push(rows::feed_cursor(row)?),
             AUDIT_TAIL => loaded.audit_tail = rows::sized(row.bytes(0)?)?,
             columns => {
                 return Err(StoreError::Unreadable(format!(

@@ -20,7 +20,8 @@ macro_rules! state_assignments {
         upstream_key = j.value->>8, fingerprint = unhex(j.value->>9), sends = j.value->>10,
         unproven = j.value->>11, first_unproven_at_ms = j.value->>12,
         forward_by_ms = j.value->>13, deadline_ms = j.value->>14,
-        outcome_stored = j.value->>15, resolved_at_ms = j.value->>16"
+        outcome_stored = j.value->>15, resolved_at_ms = j.value->>16,
+        server_error = j.value->>17"
     };
 }
 
@@ -30,8 +31,8 @@ const CHARGES: &str = concat!(
      UPDATE caps SET expected_total = j.value->>2, max_amount = j.value->>3,
         reserved = j.value->>4, settled = j.value->>5
      FROM json_each($1) AS j WHERE vault_key = j.value->>0 AND currency = j.value->>1; ",
-    "UPDATE reservations SET slot_claim = unhex(j.value->>17), intent_claim = unhex(j.value->>18),
-        holds_claims = j.value->>19, ",
+    "UPDATE reservations SET slot_claim = unhex(j.value->>18), intent_claim = unhex(j.value->>19),
+        holds_claims = j.value->>20, ",
     state_assignments!(),
     " FROM json_each($7) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
     "UPDATE reservations SET ",
@@ -42,7 +43,8 @@ const CHARGES: &str = concat!(
     ", holds_claims) SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
         unhex(value->>8), unhex(value->>9), value->>10, value->>11, value->>12, value->>13, value->>14,
         value->>15, value->>16, value->>17, value->>18, unhex(value->>19), value->>20, value->>21,
-        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28, value->>29
+        value->>22, value->>23, value->>24, value->>25, value->>26, value->>27, value->>28, value->>29,
+        value->>30, value->>31
      FROM json_each($2) WHERE true; ",
     "INSERT INTO requests (",
     request_columns!(),
@@ -172,6 +174,8 @@ fn add_new(rows: &mut JsonRows, row: &Reservation) {
     cells
         .int(row.created_at.0)
         .int_or_null(row.resolved_at.map(|at| at.0))
+        .truth(row.server_error)
+        .int(row.amount_refunded.get())
         .truth(row.holds_claims());
 }
 
@@ -179,7 +183,9 @@ fn add_changed(rows: &mut JsonRows, row: &Reservation, old_version: i64) {
     let cells = rows.row().int(row.id.0).int(old_version).int(row.version);
     add_state(cells, row);
     cells.int(row.send.deadline.0).truth(row.outcome_stored);
-    cells.int_or_null(row.resolved_at.map(|at| at.0));
+    cells
+        .int_or_null(row.resolved_at.map(|at| at.0))
+        .truth(row.server_error);
 }
 
 fn add_claims(cells: &mut JsonRows, row: &Reservation) {
