@@ -269,6 +269,7 @@ fn bounds(config: &Config) -> ProxySettings {
     ProxySettings {
         repeat_wait: config.proxy.repeat_wait,
         settle_wait: config.proxy.settle_wait,
+        resends_max: config.upstream.resends_max,
         body_bytes_max: config.proxy.body_bytes_max,
         in_flight_max: config.proxy.in_flight_max,
     }

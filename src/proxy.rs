@@ -18,6 +18,7 @@ mod money_log;
 mod own_key;
 mod pipeline;
 mod read;
+mod resend;
 mod reserve;
 mod respond;
 mod server;
@@ -51,6 +52,8 @@ pub struct ProxySettings {
     pub repeat_wait: Duration,
     /// How long an answer waits for its settle to be stored; the settle goes on after that.
     pub settle_wait: Duration,
+    /// How often a request whose answer Stripe lost is sent again.
+    pub resends_max: u32,
     /// Largest request body, in bytes.
     pub body_bytes_max: usize,
     /// Most requests under way at once.

@@ -26,6 +26,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("upstream.ca_file", r#""ca.crt""#, "ca.crt"),
     ("upstream.connect_timeout_ms", "1", "1"),
     ("upstream.timeout_ms", "6000", "6000"),
+    ("upstream.resends_max", "0", "0"),
     ("ledger.url", r#""postgres://u@db/s""#, "postgres://u@db/s"),
     ("defaults.headroom", r#""1.25""#, "1.25"),
     ("defaults.on_duplicate", r#""reject""#, "reject"),

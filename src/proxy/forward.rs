@@ -2,6 +2,7 @@
 //! by value, so that one proof is spent once.
 
 use http::HeaderValue;
+use tokio::time::Instant;
 
 use super::Proxy;
 use super::classify::Judged;
@@ -27,7 +28,13 @@ pub(super) struct Forwarded {
     pub(super) outcome: Outcome,
 }
 
-pub(super) async fn forward(proxy: &Proxy, judged: &Judged, cleared: Cleared) -> Forwarded {
+/// Sends it and waits for Stripe's answer until `answer_by`.
+pub(super) async fn forward(
+    proxy: &Proxy,
+    judged: &Judged,
+    cleared: Cleared,
+    answer_by: Instant,
+) -> Forwarded {
     let Cleared { ticket, send_by } = cleared;
     let reservation = ticket.reservation().clone();
     let mut headers = judged.upstream_headers.clone();
@@ -40,6 +47,7 @@ pub(super) async fn forward(proxy: &Proxy, judged: &Judged, cleared: Cleared) ->
                 headers,
                 body: judged.body.clone(),
                 send_by,
+                answer_by,
             };
             send_once(proxy, &outgoing).await
         }
@@ -82,7 +90,7 @@ fn outcome(
 ) -> Outcome {
     match sent {
         Err(UpstreamError::NotSent(_)) => Outcome::NotSent,
-        Err(UpstreamError::NoAnswer(_)) => Outcome::Unknown,
+        Err(UpstreamError::NoAnswer(_) | UpstreamError::TimedOut) => Outcome::Unknown,
         Ok(answer) => match &judged.call {
             MoneyCall::ChargesCreate => create_outcome(&answer.wire(), reservation.currency),
             MoneyCall::ChargesCapture { .. } => {

@@ -31,6 +31,8 @@ pub(super) struct MoneyLine<'a> {
     stages: Stages,
     tally: Tally,
     reservation: Option<ReservationId>,
+    /// How often it was sent.
+    sends: u32,
     /// What the answer proved.
     outcome: Option<&'static str>,
     /// Where the reservation stands; `None` while its settle is not stored.
@@ -38,7 +40,7 @@ pub(super) struct MoneyLine<'a> {
     stripe_request_id: Option<String>,
 }
 
-/// How long each stage took.
+/// How long each stage took, over all sends.
 struct Stages {
     received: Instant,
     last: Instant,
@@ -76,6 +78,7 @@ impl<'a> MoneyLine<'a> {
             stages: Stages::start(received),
             tally,
             reservation: None,
+            sends: 0,
             outcome: None,
             state: None,
             stripe_request_id: None,
@@ -84,7 +87,7 @@ impl<'a> MoneyLine<'a> {
 
     /// The ledger has reserved it.
     pub(super) fn reserved(&mut self) {
-        self.stages.reserve = self.stages.lap();
+        self.decided();
         self.tally.decide(Decision::Send);
     }
 
@@ -95,6 +98,7 @@ impl<'a> MoneyLine<'a> {
         if second && forwarded.reservation.send.sends == 1 {
             self.tally.duplicate(DuplicateAction::Passed);
         }
+        self.sends = self.sends.saturating_add(1);
         self.reservation = Some(forwarded.reservation.id);
         let headers = forwarded.sent.as_ref().ok().map(|answer| &answer.headers);
         self.stripe_request_id = headers.and_then(request_id);
@@ -102,7 +106,8 @@ impl<'a> MoneyLine<'a> {
 
     /// The outcome is with the ledger.
     pub(super) fn recorded(&mut self, recorded: &Recorded) {
-        self.stages.settle = Some(self.stages.lap());
+        let took = self.stages.lap();
+        self.stages.settle = Some(self.stages.settle.unwrap_or_default() + took);
         self.outcome = Some(name(&recorded.outcome));
         self.state = recorded.state.map(State::as_str);
         if recorded.outcome.proves_nothing() {
@@ -112,8 +117,10 @@ impl<'a> MoneyLine<'a> {
 
     /// The ledger knows the object that answers it.
     pub(super) fn existing(&mut self, existing: &Existing) {
-        self.stages.reserve = self.stages.lap();
-        self.tally.decide(Decision::AnswerWithExisting);
+        self.decided();
+        if self.sends == 0 {
+            self.tally.decide(Decision::AnswerWithExisting);
+        }
         self.reservation = Some(existing.reservation);
         self.state = Some(existing.state.as_str());
     }
@@ -124,16 +131,21 @@ impl<'a> MoneyLine<'a> {
         self.stripe_request_id = answered.and_then(|answered| request_id(&answered.headers));
     }
 
+    fn decided(&mut self) {
+        let took = self.stages.lap();
+        self.stages.reserve += took;
+    }
+
     fn at_stripe(&mut self) {
         let took = self.stages.lap();
-        self.stages.stripe = Some(took);
+        self.stages.stripe = Some(self.stages.stripe.unwrap_or_default() + took);
         self.tally.was_away(took);
     }
 
     /// It is refused, by the ledger or because the object cannot be read.
     pub(super) fn refused(&mut self, refused: &Refused) {
         if self.reservation.is_none() {
-            self.stages.reserve = self.stages.lap();
+            self.decided();
         }
         match refused.refusal {
             Refusal::DuplicateCustomerPeriod { .. } => {
@@ -169,6 +181,7 @@ impl<'a> MoneyLine<'a> {
             decision = self.tally.decision().as_str(),
             code = answered.code,
             reservation = self.reservation.map(|id| id.to_string()),
+            sends = (self.sends > 0).then_some(self.sends),
             outcome = self.outcome,
             state = self.state,
             flags = text(&answered.headers, "spendcap-flags"),

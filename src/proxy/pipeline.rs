@@ -14,6 +14,7 @@ use super::authenticate::{Authenticated, authenticate};
 use super::body::{self, BodyError};
 use super::classify::{Judged, MoneyRequest, Work, classify, judge};
 use super::money_log::{MoneyLine, Unjudged};
+use super::resend::Sends;
 use super::reserve::{Reserved, reserve};
 use super::respond::{Answered, Response};
 use super::{Proxy, forward, own_key, read, respond, settle};
@@ -129,25 +130,34 @@ impl Proxy {
         answered
     }
 
+    /// Once through, as a rule. A send whose answer was lost is asked for again, from the reserve on.
     async fn reserve_and_send(
         &self,
         judged: &Judged,
         line: &mut MoneyLine<'_>,
     ) -> Result<Answered, Refused> {
-        match reserve(self, judged, line.tally()).await? {
-            Reserved::Send(cleared) => {
-                line.reserved();
-                let forwarded = forward::forward(self, judged, cleared).await;
-                line.forwarded(&forwarded);
-                let recorded = settle::settle(self, judged, forwarded, line.tally()).await;
-                line.recorded(&recorded);
-                Ok(respond::forwarded(judged, recorded))
-            }
-            Reserved::Existing(existing) => {
-                line.existing(&existing);
-                let answered = read::existing(self, judged, existing).await;
-                line.read(answered.as_ref().ok());
-                answered
+        let mut reserved = reserve(self, judged, line.tally()).await?;
+        let mut sends = Sends::begin(self);
+        loop {
+            match reserved {
+                Reserved::Send(cleared) => {
+                    line.reserved();
+                    let answer_by = sends.answer_by();
+                    let forwarded = forward::forward(self, judged, cleared, answer_by).await;
+                    line.forwarded(&forwarded);
+                    let recorded = settle::settle(self, judged, forwarded, line.tally()).await;
+                    line.recorded(&recorded);
+                    match sends.again(self, judged, &recorded, line.tally()).await {
+                        Some(again) => reserved = again,
+                        None => return Ok(respond::forwarded(judged, sends.conclude(recorded))),
+                    }
+                }
+                Reserved::Existing(existing) => {
+                    line.existing(&existing);
+                    let answered = read::existing(self, judged, existing).await;
+                    line.read(answered.as_ref().ok());
+                    return answered;
+                }
             }
         }
     }

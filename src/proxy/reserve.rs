@@ -44,8 +44,33 @@ pub(super) async fn reserve(
     judged: &Judged,
     tally: &mut Tally,
 ) -> Result<Reserved, Refused> {
-    let mut ask = judged.ask.clone();
-    let mut patience = Patience::new(proxy.settings.repeat_wait);
+    let ask = judged.ask.clone();
+    decided(proxy, judged, ask, proxy.settings.repeat_wait, tally).await
+}
+
+/// Asks once more for a request that was sent and has no answer: what was observed counts once.
+pub(super) async fn reserve_again(
+    proxy: &Proxy,
+    judged: &Judged,
+    wait_max: Duration,
+    tally: &mut Tally,
+) -> Result<Reserved, Refused> {
+    let ask = Ask {
+        look: Look::Again,
+        ..judged.ask.clone()
+    };
+    let wait = proxy.settings.repeat_wait.min(wait_max);
+    decided(proxy, judged, ask, wait, tally).await
+}
+
+async fn decided(
+    proxy: &Proxy,
+    judged: &Judged,
+    mut ask: Ask,
+    wait: Duration,
+    tally: &mut Tally,
+) -> Result<Reserved, Refused> {
+    let mut patience = Patience::new(wait);
     let mut looks = 0;
     loop {
         proxy.breaker.admit().map_err(refuse)?;

@@ -47,7 +47,9 @@ pub(super) fn forwarded(judged: &Judged, recorded: Recorded) -> Answered {
     } = recorded;
     let mut answered = match sent {
         Ok(answer) if passes(&answer, &outcome) => stripes(answer),
-        Ok(_) | Err(UpstreamError::NoAnswer(_)) => refusal(&Refusal::NoAnswer),
+        Ok(_) | Err(UpstreamError::NoAnswer(_) | UpstreamError::TimedOut) => {
+            refusal(&Refusal::NoAnswer)
+        }
         Err(UpstreamError::NotSent(error)) => {
             tracing::warn!(error = ?error, "Stripe could not be reached; nothing was sent");
             refusal(&Refusal::UpstreamUnreachable)

@@ -80,9 +80,12 @@ pub enum UpstreamError {
     /// No byte of the request's body left: Stripe cannot have executed it.
     #[error("nothing was sent")]
     NotSent(#[source] Option<hyper_util::client::legacy::Error>),
-    /// Sent, at least in part, and no complete answer came.
+    /// Sent, at least in part, and no complete answer came: the connection ended.
     #[error("no complete answer came")]
     NoAnswer(#[source] Option<hyper_util::client::legacy::Error>),
+    /// Sent, at least in part, and no complete answer came in time.
+    #[error("no complete answer came in time")]
+    TimedOut,
 }
 
 impl UpstreamError {
@@ -90,7 +93,7 @@ impl UpstreamError {
         match self {
             Self::NotSent(_) => UpstreamStatus::Unreachable,
             Self::NoAnswer(Some(error)) if error.is_connect() => UpstreamStatus::Unreachable,
-            Self::NoAnswer(_) => UpstreamStatus::None,
+            Self::NoAnswer(_) | Self::TimedOut => UpstreamStatus::None,
         }
     }
 }
@@ -143,6 +146,8 @@ pub(super) struct MoneySend {
     pub(super) body: Bytes,
     /// Past this nothing may be sent.
     pub(super) send_by: BootMs,
+    /// Past this its answer is not waited for.
+    pub(super) answer_by: tokio::time::Instant,
 }
 
 /// The client and the real key.
@@ -199,6 +204,11 @@ impl Upstream {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = key;
     }
 
+    /// How long the answer to a request may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Sends a judged POST. The body leaves only if `send_by` is not over at that moment.
     pub(super) async fn send(&self, send: &MoneySend) -> Result<Answer, UpstreamError> {
         let guard = Guard::new(self.clock.clone(), send.send_by);
@@ -215,7 +225,8 @@ impl Upstream {
         let body = GuardedBody::guarded(send.body.clone(), guard.clone());
         let request = self.request(Method::POST, &send.path, headers, body)?;
         let began = Instant::now();
-        let answered = match tokio::time::timeout(self.timeout, self.exchange(request)).await {
+        let exchange = tokio::time::timeout_at(send.answer_by, self.exchange(request));
+        let answered = match exchange.await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(ExchangeError::Request(error))) if guard.close() || error.is_connect() => {
                 Err(UpstreamError::NotSent(Some(error)))
@@ -223,7 +234,7 @@ impl Upstream {
             Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
             Ok(Err(ExchangeError::Body)) => Err(UpstreamError::NoAnswer(None)),
             Err(_elapsed) if guard.close() => Err(UpstreamError::NotSent(None)),
-            Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
+            Err(_elapsed) => Err(UpstreamError::TimedOut),
         };
         self.count(send.operation.into(), began, whole_status(&answered));
         answered

@@ -7,5 +7,6 @@ mod in_flight;
 mod leaks;
 mod matrix;
 pub(crate) mod outage;
+mod resends;
 mod shutdown;
 mod unreachable;

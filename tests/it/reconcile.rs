@@ -17,12 +17,13 @@ use crate::support::{Charge, LedgerKind, VaultKey, World};
 
 const LEDGERS: [LedgerKind; 2] = [LedgerKind::Sqlite, LedgerKind::Postgres];
 
-/// On, and impatient. The breaker has tests of its own.
-const ON: [(&str, &str); 5] = [
+/// On, and impatient; what is lost is left to it. The breaker has tests of its own.
+const ON: [(&str, &str); 6] = [
     ("SPENDCAP_RECONCILE_ENABLED", "true"),
     ("SPENDCAP_RECONCILE_INTERVAL_MS", "50"),
     ("SPENDCAP_RECONCILE_READS_PER_SECOND", "100"),
     ("SPENDCAP_RECONCILE_FEED_INTERVAL_MS", "50"),
+    ("SPENDCAP_UPSTREAM_RESENDS_MAX", "0"),
     ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "100000"),
 ];
 

@@ -18,6 +18,8 @@ pub struct UpstreamConfig {
     pub connect_timeout: Duration,
     /// How long an answer may take. Stripe's SDKs give up at 80 s, so the proxy knows before they do.
     pub timeout: Duration,
+    /// How often a request whose answer was lost is sent again: as often as Stripe's SDKs do it.
+    pub resends_max: u32,
 }
 
 impl UpstreamConfig {
@@ -28,6 +30,7 @@ impl UpstreamConfig {
         let ca_file = reader.path(SECTION, "ca_file");
         let connect = reader.duration_ms(SECTION, "connect_timeout_ms", 1..=60_000);
         let timeout = reader.duration_ms(SECTION, "timeout_ms", 1..=600_000);
+        let resends_max = reader.integer(SECTION, "resends_max", 0..=3);
         let (connect_timeout, timeout) = (ms(connect, 5_000), ms(timeout, 75_000));
         if connect_timeout > timeout {
             reader.refuse(SECTION, "connect_timeout_ms", "at most upstream.timeout_ms");
@@ -37,6 +40,7 @@ impl UpstreamConfig {
             ca_file,
             connect_timeout,
             timeout,
+            resends_max: resends_max.unwrap_or(2),
         }
     }
 }

@@ -6,8 +6,19 @@ use spendcap::sandbox::{Fault, FaultKind, Moment};
 use super::{Capture, LEDGERS, WHOLE, authorise, books, captures_sent, part, state};
 use crate::support::{LedgerKind, VaultKey, World};
 
+/// What is lost stays so until the client repeats it.
+const OFF: [(&str, &str); 1] = [("SPENDCAP_UPSTREAM_RESENDS_MAX", "0")];
+
 async fn scene(kind: LedgerKind, fault: FaultKind) -> (World, VaultKey, String) {
-    let world = World::on(kind).await;
+    scene_with(kind, fault, &OFF).await
+}
+
+async fn scene_with(
+    kind: LedgerKind,
+    fault: FaultKind,
+    settings: &[(&str, &str)],
+) -> (World, VaultKey, String) {
+    let world = World::start(kind, 1, settings).await;
     let key = world.issue(100_000, json!({})).await;
     let charge = authorise(&world, &key).await;
     let fault = Fault::new(fault).path_prefix(format!("/v1/charges/{charge}/capture"));
@@ -50,6 +61,44 @@ async fn a_lost_answer_is_held_and_its_repeat_settles_it_under_any_key() {
                 world.assert_balanced(&key).await;
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_asked_for_again() {
+    for kind in LEDGERS {
+        for fault in [
+            FaultKind::CommitThenRst,
+            FaultKind::TruncateBody,
+            FaultKind::ResetBeforeCommit,
+        ] {
+            let (world, key, charge) = scene_with(kind, fault, &[]).await;
+            let settled = ONE.ask(&world, &key, &charge).await.expect(200);
+            assert_eq!(settled.json()["amount_captured"], 6_000);
+            assert_eq!(captures_sent(&world), 2);
+            let mut keys = world.sandbox.requests();
+            keys.retain(|one| one.path.ends_with("/capture"));
+            let own = |key: Option<&str>| key == Some("one");
+            assert!(keys.iter().all(|sent| own(sent.idempotency_key.as_deref())));
+            world.assert_balanced(&key).await;
+        }
+    }
+}
+
+/// The second send is refused; the object says that the first one took the money. The client is told neither
+/// a refusal nor a success, and asks again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_the_second_send_is_no_answer_to_the_first() {
+    for kind in LEDGERS {
+        let (world, key, charge) = scene_with(kind, FaultKind::CommitThenFin, &[]).await;
+        let limited = Fault::new(FaultKind::RateLimit429).method("POST").times(1);
+        world.sandbox.add_fault(limited);
+        let lost = ONE.ask(&world, &key, &charge).await.expect(504);
+        assert_eq!(lost.code(), "outcome_unknown");
+        assert_eq!(state(&world, &key).await, "settled");
+        ONE.ask(&world, &key, &charge).await.expect(200);
+        assert_eq!(captures_sent(&world), 2);
+        world.assert_balanced(&key).await;
     }
 }
 

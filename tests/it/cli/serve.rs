@@ -131,7 +131,7 @@ async fn each_money_request_is_a_line_and_no_line_holds_a_secret() {
     assert_eq!(line["decision"], "answer_with_existing");
     assert_eq!(line["flags"], "duplicate_customer_period");
 
-    sandbox.add_fault(Fault::new(FaultKind::CommitThenFin).once());
+    sandbox.add_fault(Fault::new(FaultKind::CommitThenFin).customer("cus_2"));
     charge("cus_2", "c").await.expect(504);
     let held = server.line("A reservation is held: its outcome is unknown");
     assert_eq!(held["level"], "WARN");

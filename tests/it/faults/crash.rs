@@ -101,6 +101,38 @@ async fn after_the_commit_and_before_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn between_two_sends() {
+    for ledger in LEDGERS {
+        let mut outside = Outside::start(ledger, &SETTINGS).await;
+        let key = outside.issue(EXPECTED_TOTAL).await;
+        // Each answer is lost, so whenever it is killed there is one that nobody knows of.
+        let lost = Fault::new(FaultKind::CommitThenRst).method("POST");
+        outside.sandbox.add_fault(lost);
+        let _client = RawClient::charge(outside.daemon.proxy, &key, &charge("first")).await;
+        outside.until_state("held", 1).await;
+        outside.daemon.kill();
+        outside.sandbox.clear_faults();
+        comes_back(&mut outside, ledger, &key).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_stripe_works_on_the_second_send() {
+    for ledger in LEDGERS {
+        let mut outside = Outside::start(ledger, &SETTINGS).await;
+        let key = outside.issue(EXPECTED_TOTAL).await;
+        let lost = Fault::new(FaultKind::CommitThenFin).method("POST");
+        outside.sandbox.add_fault(lost.once());
+        let _client = held_by_stripe(&outside, &key, Moment::AfterCommit).await;
+        let rows = outside.until_state("in_flight", 1).await;
+        assert_eq!(rows[0]["sends"], 2, "{rows:?}");
+        outside.daemon.kill();
+        outside.sandbox.release_gate();
+        comes_back(&mut outside, ledger, &key).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_the_answer_and_before_the_settle() {
     for ledger in LEDGERS {
         let mut outside = Outside::start(ledger, &SETTINGS).await;

@@ -70,7 +70,7 @@ async fn nothing_leaks(ledger: LedgerKind, format: &str) {
         ("SPENDCAP_LOG_FORMAT", format),
         ("SPENDCAP_UPSTREAM_TIMEOUT_MS", "1500"),
         ("SPENDCAP_UPSTREAM_CONNECT_TIMEOUT_MS", "1500"),
-        ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "5"),
+        ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "9"),
         ("SPENDCAP_BREAKER_PROBE_INTERVAL_MS", "10"),
         ("SPENDCAP_ADMIN_TOKEN", ADMIN_TOKEN),
         ("STRIPE_SECRET_KEY", ""),

@@ -22,8 +22,9 @@ const REPLICAS: usize = 3;
 const UNLUCKY: usize = 2;
 const CUSTOMERS: usize = 40;
 const AMOUNT_MINOR: i64 = 9_900;
-/// Two unknown outcomes open the breaker, and no probe closes it while this plays.
-const SETTINGS: [(&str, &str); 2] = [
+/// Two unknown outcomes open the breaker, and no probe closes it while this plays; each is of another charge.
+const SETTINGS: [(&str, &str); 3] = [
+    ("SPENDCAP_UPSTREAM_RESENDS_MAX", "0"),
     ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "2"),
     ("SPENDCAP_BREAKER_PROBE_INTERVAL_MS", "600000"),
 ];

@@ -1,16 +1,32 @@
-//! A client that repeats on `IOException` and on nothing else, under a fresh key for each send.
+//! A client that repeats on `IOException` and on nothing else, under a fresh key for each send or a stable one.
 
 use serde_json::json;
 use spendcap::sandbox::cli::SECRET_KEY_DEFAULT;
-use spendcap::sandbox::{Fault, FaultKind, Moment};
+use spendcap::sandbox::{Fault, FaultKind, Moment, SeenRequest};
 
 use super::jvm::{Call, Jvm};
-use super::route::Route;
+use super::route::{Route, Run, Trouble};
 use crate::support::patience::within;
 use crate::support::relay::Relay;
 use crate::support::{LedgerKind, VaultKey, World};
 
 const MODE: &str = "retries-lost-answers";
+const STABLE_KEY: &str = "stable-key-and-lost-answers";
+
+/// Each is executed before its answer is lost.
+const LOST: [Trouble; 3] = [
+    lost("cus_closed", FaultKind::CommitThenFin, 1),
+    lost("cus_reset", FaultKind::CommitThenRst, 1),
+    lost("cus_closed_twice", FaultKind::CommitThenFin, 2),
+];
+
+const fn lost(customer: &'static str, fault: FaultKind, times: u32) -> Trouble {
+    Trouble {
+        customer,
+        fault: Some(fault),
+        times,
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_lost_on_its_last_stretch() {
@@ -43,13 +59,38 @@ async fn an_answer_is_lost_on_its_last_stretch() {
     }
 }
 
-/// What Stripe did not answer is a 504 and no `IOException`: such a client does not repeat it. Its next
-/// run does, and gets the charge.
+/// Stripe's answer is lost once or twice. Straight, such a client repeats; through spendcap it does not have to,
+/// since that asks again itself. What is lost each time is a 504, and the next run gets the charge.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_stripe_lost_waits_for_the_next_run() {
+async fn an_answer_that_stripe_lost_is_asked_for_again() {
+    for mode in [MODE, STABLE_KEY] {
+        let straight = Run::of(mode, Route::Straight, &LOST).await;
+        let through = Run::of(mode, Route::Through, &LOST).await;
+        for Trouble {
+            customer, times, ..
+        } in LOST
+        {
+            let sends = usize::try_from(times).unwrap() + 1;
+            let made = if mode == MODE { sends } else { 1 };
+            assert_eq!(straight.charges(customer).len(), made, "{mode} {customer}");
+            assert_eq!(straight.call(customer).status, 200, "{mode} {customer}");
+            let call = through.call(customer);
+            let made = through.charges(customer);
+            assert_eq!((call.status, made.len()), (200, 1), "{mode} {call:?}");
+            assert_eq!(call.charge, made[0], "{mode} {call:?}");
+            let of_this = |seen: &&SeenRequest| seen.body.ends_with(&format!("={customer}"));
+            let sent = through.sent.iter().filter(of_this).count();
+            assert_eq!(sent, sends, "{mode} {customer}");
+        }
+        assert_eq!(through.cap["reserved"], 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_lost_each_time_waits_for_the_next_run() {
     let world = World::on(LedgerKind::Sqlite).await;
     let key = world.issue(1_000_000, json!({})).await;
-    let lost = Fault::new(FaultKind::CommitThenRst).method("POST").once();
+    let lost = Fault::new(FaultKind::CommitThenRst).method("POST");
     world.sandbox.add_fault(lost);
     let first = run(&world, &key).await;
     assert_eq!(
@@ -57,6 +98,7 @@ async fn an_answer_that_stripe_lost_waits_for_the_next_run() {
         (504, "outcome_unknown")
     );
     assert_eq!(first.verdict, "LATER");
+    world.sandbox.clear_faults();
     let second = run(&world, &key).await;
     assert_eq!((second.status, second.replayed), (200, true), "{second:?}");
     let made = world.made();

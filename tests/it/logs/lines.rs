@@ -20,7 +20,7 @@ pub(super) const LINES: &[(&str, &str, &str)] = &[
     (
         "sent",
         "amount_minor=9900 billing_period=2026-08 currency=usd customer=cus_1 decision=send \
-         operation=charges.create outcome=settled state=settled status=200",
+         operation=charges.create outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
     (
@@ -33,31 +33,37 @@ pub(super) const LINES: &[(&str, &str, &str)] = &[
     (
         "declined",
         "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_2 decision=send \
-         operation=charges.create outcome=stored_refusal state=released status=402",
+         operation=charges.create outcome=stored_refusal sends=1 state=released status=402",
         SENT,
     ),
     (
         "unanswered",
         "amount_minor=100 billing_period=2026-08 code=outcome_unknown currency=usd customer=cus_3 \
-         decision=send operation=charges.create outcome=unknown state=held status=504",
+         decision=send operation=charges.create outcome=unknown sends=3 state=held status=504",
         UNANSWERED,
+    ),
+    (
+        "answered_late",
+        "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_11 decision=send \
+         operation=charges.create outcome=settled sends=2 state=settled status=200",
+        SENT,
     ),
     (
         "nobody",
         "amount_minor=200 billing_period=2026-08 currency=usd decision=send flags=unattributed \
-         operation=charges.create outcome=settled state=settled status=200",
+         operation=charges.create outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
     (
         "authorised",
         "amount_minor=300 billing_period=2026-08 currency=usd customer=cus_4 decision=send \
-         operation=charges.create outcome=open state=open status=200",
+         operation=charges.create outcome=open sends=1 state=open status=200",
         SENT,
     ),
     (
         "captured",
         "amount_minor=300 billing_period=2026-08 currency=usd customer=cus_4 decision=send \
-         operation=charges.capture outcome=settled state=settled status=200",
+         operation=charges.capture outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
     (
@@ -103,13 +109,13 @@ pub(super) const LINES: &[(&str, &str, &str)] = &[
     (
         "left",
         "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_7 decision=send \
-         operation=charges.create outcome=settled state=settled status=200",
+         operation=charges.create outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
     (
         "stays",
         "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_8 decision=send \
-         operation=charges.create outcome=settled state=settled status=200",
+         operation=charges.create outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
     (
@@ -120,7 +126,7 @@ pub(super) const LINES: &[(&str, &str, &str)] = &[
     (
         "last",
         "amount_minor=100 billing_period=2026-08 currency=usd customer=cus_10 decision=send \
-         operation=charges.create outcome=settled state=settled status=200",
+         operation=charges.create outcome=settled sends=1 state=settled status=200",
         SENT,
     ),
 ];

@@ -98,9 +98,13 @@ impl Scene {
         let declined = self.charge("declined", "amount=100&customer=cus_2").await;
         declined.expect(402);
         let lost = Fault::new(FaultKind::CommitThenRst).customer("cus_3");
-        self.outside.sandbox.add_fault(lost.once());
+        self.outside.sandbox.add_fault(lost);
         let lost = self.charge("unanswered", "amount=100&customer=cus_3").await;
         lost.expect(504);
+        let lost = Fault::new(FaultKind::CommitThenRst).customer("cus_11");
+        self.outside.sandbox.add_fault(lost.once());
+        let late = self.charge("answered_late", "amount=100&customer=cus_11");
+        late.await.expect(200);
         let nobody = self.charge("nobody", "amount=200&source=tok_visa").await;
         nobody.expect(200);
 

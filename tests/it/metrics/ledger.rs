@@ -50,7 +50,9 @@ fn reserved(seen: &Scrape, key: &VaultKey, state: &str) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cap_stands_as_its_reservations_do() {
     for ledger in LEDGERS {
-        let world = World::on(ledger).await;
+        // What is lost stays held until it is asked for again below.
+        let settings = [("SPENDCAP_UPSTREAM_RESENDS_MAX", "0")];
+        let world = World::start(ledger, 1, &settings).await;
         let key = world.issue(100_000, json!({})).await;
         let ask = |customer: &'static str, amount, more: &'static str| {
             let charge = Charge {

@@ -129,7 +129,10 @@ async fn what_stripe_answers_and_what_it_does_not() {
             .add_fault(Fault::new(FaultKind::Decline).once());
         charge(&world, &key, "declined", 9900).await.expect(402);
         let lost = Fault::new(FaultKind::CommitThenFin);
-        world.sandbox.add_fault(lost.method("POST").once());
+        world
+            .sandbox
+            .add_fault(lost.clone().method("POST").times(3));
+        let lost_once = lost.method("POST").once();
         let lost = charge(&world, &key, "lost", 9900).await.expect(504);
         assert_eq!(lost.code(), "outcome_unknown");
         // Another body cannot be sent in its place; the same one can.
@@ -140,6 +143,9 @@ async fn what_stripe_answers_and_what_it_does_not() {
         };
         world.charge(&key, other).await.expect(409);
         charge(&world, &key, "lost", 9900).await.expect(200);
+        // Sent twice for one request.
+        world.sandbox.add_fault(lost_once);
+        charge(&world, &key, "resent", 7000).await.expect(200);
 
         let at = Moment::BeforeCommit;
         let gate = Fault::new(FaultKind::Gate { at }).method("POST").once();
@@ -158,14 +164,14 @@ async fn what_stripe_answers_and_what_it_does_not() {
         assert_eq!(
             Counted::by(&world).await,
             Counted::of(
-                &[("charges.create send", 4), ("charges.create refuse", 2)],
+                &[("charges.create send", 5), ("charges.create refuse", 2)],
                 &[("outcome_unknown", 2), ("idempotency_key_in_use", 1)],
-                // The slow one is over another amount than the lost one.
-                &[("waited", 2), ("passed", 1)],
+                // The slow one and the one before are over other amounts than the lost one.
+                &[("waited", 2), ("passed", 2)],
                 &[
-                    ("charges.create 2xx", 2),
+                    ("charges.create 2xx", 3),
                     ("charges.create 4xx", 1),
-                    ("charges.create none", 1),
+                    ("charges.create none", 4),
                 ],
             )
         );

@@ -70,7 +70,17 @@ async fn once_the_users_second_call_gets_the_charge() {
         lose_an_answer(&world, &customer, loss);
         let calls = [charge(&customer), charge(&customer)];
         let records = make(&world, &key, "once", &calls).await;
-        assert!(records[0]["class"].is_string(), "{loss:?} {records:?}");
+        let asked_again = [
+            FaultKind::CommitThenFin,
+            FaultKind::TruncateBody,
+            FaultKind::ResetBeforeCommit,
+        ];
+        // What a broken connection lost spendcap asks for again itself.
+        if asked_again.contains(&loss) {
+            assert_eq!(records[0]["ids"][0], only_charge(&world, &customer));
+        } else {
+            assert!(records[0]["class"].is_string(), "{loss:?} {records:?}");
+        }
         assert_eq!(records[1]["ids"][0], only_charge(&world, &customer));
     }
     world.assert_balanced(&key).await;

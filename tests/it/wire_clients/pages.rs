@@ -118,7 +118,7 @@ async fn the_page_of_curl() {
     let raise = world.admin(Method::POST, &path, Some(raised));
     raise.await.expect(200);
     // Its `--retry` sends the POST again.
-    let lost = Fault::new(FaultKind::CommitThenFin).method("POST").once();
+    let lost = Fault::new(FaultKind::CommitThen503).method("POST").once();
     world.sandbox.add_fault(lost.customer("cus_lost"));
     let again = call(
         &world,

@@ -2,11 +2,13 @@
 
 use spendcap::sandbox::{FaultKind, Moment};
 
-/// One fault that meets a customer's first request.
+/// One fault that meets a customer's first requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) fault: FaultKind,
+    /// How many sends it meets.
+    pub(super) times: u32,
     /// The status of the first answer.
     pub(super) status: u16,
     /// Its `error.code`.
@@ -33,15 +35,22 @@ pub(super) enum Then {
 
 const SLOW_MS: u64 = 300;
 
-pub(super) const CASES: [Case; 18] = [
-    unknown("fin", FaultKind::CommitThenFin, 504),
-    unknown("rst", FaultKind::CommitThenRst, 504),
+/// The first send, and the default of `upstream.resends_max`.
+const SENDS_MAX: u32 = 1 + 2;
+
+pub(super) const CASES: [Case; 22] = [
+    known("fin", FaultKind::CommitThenFin),
+    known("rst", FaultKind::CommitThenRst),
+    known("truncated", FaultKind::TruncateBody),
+    known("reset_before", FaultKind::ResetBeforeCommit),
+    lost("fin_each_time", FaultKind::CommitThenFin),
+    lost("rst_each_time", FaultKind::CommitThenRst),
+    lost("truncated_each_time", FaultKind::TruncateBody),
+    lost("reset_before_each_time", FaultKind::ResetBeforeCommit),
     unknown("commit_then_503", FaultKind::CommitThen503, 503),
     unknown("status_503", FaultKind::Status503, 503),
     unknown("html_502", FaultKind::Html502, 502),
-    unknown("truncated", FaultKind::TruncateBody, 504),
     unknown("not_json", FaultKind::NonJson200, 504),
-    unknown("reset_before", FaultKind::ResetBeforeCommit, 504),
     unknown("hang_before", hang(Moment::BeforeCommit), 504),
     unknown("hang_after", hang(Moment::AfterCommit), 504),
     stored_500("commit_then_500", FaultKind::CommitThen500, true),
@@ -68,10 +77,19 @@ const fn unknown(name: &'static str, fault: FaultKind, status: u16) -> Case {
     Case {
         name,
         fault,
+        times: 1,
         status,
         code,
         row: "held",
         then: Then::Settles,
+    }
+}
+
+/// Lost as often as it is sent for one request.
+const fn lost(name: &'static str, fault: FaultKind) -> Case {
+    Case {
+        times: SENDS_MAX,
+        ..unknown(name, fault, 504)
     }
 }
 
@@ -86,6 +104,7 @@ const fn known(name: &'static str, fault: FaultKind) -> Case {
     Case {
         name,
         fault,
+        times: 1,
         status: 200,
         code: "",
         row: "settled",
@@ -97,6 +116,7 @@ const fn refused(name: &'static str, fault: FaultKind, status: u16, code: &'stat
     Case {
         name,
         fault,
+        times: 1,
         status,
         code,
         row: "released",

@@ -69,7 +69,8 @@ impl Run {
     }
 
     fn set_fault(&self) {
-        let fault = Fault::new(self.case.fault).method("POST").once();
+        let fault = Fault::new(self.case.fault).method("POST");
+        let fault = fault.times(self.case.times);
         self.world.sandbox.add_fault(fault.customer(&self.customer));
     }
 

@@ -167,6 +167,9 @@ pub(super) async fn unanswered(stage: &Stage, who: &str) -> Ask {
     stage.ask(who, json!({}), create(who, &json!({}))).await
 }
 
+/// The first send, and the default of `upstream.resends_max`.
+const SENDS_MAX: u32 = 1 + 2;
+
 fn first_key(who: &str) -> String {
     format!("{who}-first")
 }
@@ -176,10 +179,13 @@ async fn charge(stage: &Stage, key: &VaultKey, who: &str) {
     first(stage, key, who, 200).await;
 }
 
-/// A charge that Stripe does not answer.
+/// A charge that Stripe does not answer, however often spendcap asks.
 async fn lose(stage: &Stage, key: &VaultKey, who: &str) {
     let fault = Fault::new(FaultKind::ResetBeforeCommit).method("POST");
-    stage.open.sandbox.add_fault(fault.customer(who).once());
+    stage
+        .open
+        .sandbox
+        .add_fault(fault.customer(who).times(SENDS_MAX));
     first(stage, key, who, 504).await;
 }
 

@@ -44,6 +44,7 @@ final class Main {
             case "overwritten-by-the-interceptor" -> Billers.overwrittenByTheInterceptor();
             case "overwritten-in-the-loop" -> Billers.overwrittenInTheLoop();
             case "stable-key" -> StableKey.biller();
+            case "stable-key-and-lost-answers" -> StableKey.repeatsLostAnswersOnly();
             default -> throw new IllegalArgumentException("no such mode: " + mode);
         };
     }
