@@ -128,7 +128,8 @@ fn not_permitted(missing: Option<Permission>) -> String {
     match missing {
         Some(permission) => format!(
             "This vault key does not hold the permission {permission}, which this request takes. \
-             Have it added to the key, or use another one."
+             Nothing was sent to Stripe. A key keeps the permissions that it was issued with: ask the \
+             operator for one that holds it."
         ),
         None => "This method and path are not among those that a vault key may use. Nothing was \
                  sent to Stripe."
