@@ -55,8 +55,8 @@ pub(super) enum AdminError {
     EvidenceContradicts(String),
     /// Stripe did not show the object.
     #[error(
-        "{object_id} was not read: {error}. Nothing was changed. Try again, or send unread=true to have \
-         your word taken for it"
+        "{object_id} was not read: {error}. Nothing was changed. Try again, or have your word taken \
+         for it: --unread, or unread=true in the API"
     )]
     EvidenceUnread { object_id: String, error: ReadError },
     /// The ledger refused the command.
