@@ -73,6 +73,9 @@ const PART: i64 = 1_000_000_000;
 
 /// The newest keys are shown by name, revoked ones only where there is room. What is open is the rest of
 /// what the cap has reserved, since open rows may be many.
+///
+/// `IN ('held', 'open')` repeats the condition of the index of unresolved rows: without it neither database
+/// would use that index.
 const CAPS: &str = concat!(
     "/* standing::caps */
     WITH ranked AS (
