@@ -24,5 +24,6 @@ mod readme;
 mod reconcile;
 mod sandbox;
 mod sdks;
+mod storms;
 mod support;
 mod wire_clients;

@@ -2,6 +2,7 @@
 
 pub(crate) mod clients;
 pub(crate) mod daemon;
+pub(crate) mod fleet;
 pub(crate) mod hold;
 pub(crate) mod http;
 pub(crate) mod operator;
@@ -13,6 +14,7 @@ pub(crate) mod raw;
 pub(crate) mod relay;
 pub(crate) mod scrape;
 pub(crate) mod shown;
+pub(crate) mod tls;
 pub(crate) mod world;
 
 pub(crate) use operator::VaultKey;

@@ -56,7 +56,8 @@ pub(crate) fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
         .options([
             ("lock_timeout", "5s"),
             ("statement_timeout", "10s"),
-            ("idle_in_transaction_session_timeout", "5s"),
+            // Shorter than what waits for it, so that a replica that stands still costs nobody a refusal.
+            ("idle_in_transaction_session_timeout", "4s"),
             ("synchronous_commit", "on"),
         ])
         .disable_statement_logging();
@@ -79,8 +80,12 @@ pub(crate) fn readers(options: &PgConnectOptions) -> PgPool {
 
 impl PostgresStore {
     pub(crate) fn new(options: PgConnectOptions, clock: Clock) -> Self {
-        // Tables that are small when a plan is made may be large when it is used.
-        let options = options.options([("enable_seqscan", "off")]);
+        let options = options.options([
+            // Tables that are small when a plan is made may be large when it is used.
+            ("enable_seqscan", "off"),
+            // A row's lock is taken in two steps, and `lock_timeout` bounds each of them.
+            ("statement_timeout", "5s"),
+        ]);
         Self {
             options,
             connection: None,

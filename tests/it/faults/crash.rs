@@ -6,12 +6,13 @@ mod at_random;
 use std::time::Duration;
 
 use http::Method;
-use spendcap::sandbox::{Fault, FaultKind, Moment, Sandbox, SandboxSettings};
+use spendcap::sandbox::{Fault, FaultKind, Moment, Sandbox};
 
 use crate::support::hold::Hold;
 use crate::support::patience::within;
 use crate::support::raw::RawClient;
 use crate::support::relay::Relay;
+use crate::support::tls;
 use crate::support::{Charge, LedgerKind, Outside, VaultKey};
 
 const LEDGERS: [LedgerKind; 2] = [LedgerKind::Sqlite, LedgerKind::Postgres];
@@ -44,7 +45,7 @@ async fn before_the_reserve() {
 #[tokio::test(flavor = "multi_thread")]
 async fn between_the_reserve_and_the_send() {
     for ledger in LEDGERS {
-        let (sandbox, certificate) = tls_sandbox();
+        let (sandbox, certificate) = tls::sandbox();
         let relay = Relay::to(sandbox.addr());
         let url = format!("https://{}", relay.addr());
         let [repeat_wait] = SETTINGS;
@@ -238,24 +239,4 @@ fn charge(idempotency_key: &str) -> Charge<'_> {
 fn posts(sandbox: &Sandbox) -> usize {
     let requests = sandbox.requests();
     requests.iter().filter(|seen| seen.method == "POST").count()
-}
-
-fn tls_sandbox() -> (Sandbox, tempfile::NamedTempFile) {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let server = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
-    let sandbox = Sandbox::start(SandboxSettings {
-        tls: Some(std::sync::Arc::new(server)),
-        ..SandboxSettings::default()
-    })
-    .unwrap();
-    let certificate = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(certificate.path(), made.cert.pem()).unwrap();
-    (sandbox, certificate)
 }

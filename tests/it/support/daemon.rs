@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::sync::watch;
 
 use super::patience::{until, within};
@@ -143,9 +144,25 @@ impl Daemon {
 
     /// SIGTERM.
     pub(crate) fn terminate(&self) {
-        let kill = format!("kill -TERM {}", self.id());
-        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
-        assert!(sent.success());
+        self.signal(Signal::TERM);
+    }
+
+    /// SIGSTOP: it does nothing from now on, and none of its connections ends.
+    pub(crate) fn freeze(&self) {
+        self.signal(Signal::STOP);
+        // Returns once every thread has stopped.
+        let stopped = waitpid(Some(Pid::from_child(&self.child.0)), WaitOptions::UNTRACED);
+        let (_, status) = stopped.unwrap().unwrap();
+        assert!(status.stopped(), "{}", self.output.text());
+    }
+
+    /// SIGCONT: it goes on where it was.
+    pub(crate) fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child.0), signal).unwrap();
     }
 
     /// Waits for its end; returns how that was and all it has said.

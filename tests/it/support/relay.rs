@@ -23,6 +23,8 @@ enum Mode {
     Cut,
     /// Accepted, and never a byte passes.
     Stall,
+    /// Accepted, and a byte passes once they are let go.
+    Hold,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +128,16 @@ impl Relay {
         self.change(|now| now.mode = Mode::Stall);
     }
 
+    /// Resets every connection; new ones open and wait until they are let go.
+    pub(crate) fn hold(&self) {
+        self.change(|now| now.mode = Mode::Hold);
+    }
+
+    /// What was held passes now, and whatever comes.
+    pub(crate) fn let_go(&self) {
+        self.now.send_modify(|now| now.mode = Mode::Pass);
+    }
+
     /// Everything passes again.
     pub(crate) fn mend(&self) {
         self.change(|now| now.mode = Mode::Pass);
@@ -158,13 +170,21 @@ async fn accept(listener: TcpListener, now: watch::Receiver<Now>, trap: Option<A
 }
 
 async fn connection(mut client: TcpStream, mut now: watch::Receiver<Now>, trap: Option<Arc<Trap>>) {
-    let at = *now.borrow();
+    let mut at = *now.borrow();
+    if at.mode == Mode::Hold {
+        let over = |now: &Now| now.change != at.change || now.mode == Mode::Pass;
+        match now.wait_for(over).await.map(|now| *now) {
+            Ok(now) if now.change == at.change => at = now,
+            // Held when the relay broke, or ended.
+            _ => return reset_at_end(&client),
+        }
+    }
     let ended = async move {
         // An error says that the relay is gone, which is an end as well.
         drop(now.wait_for(|now| now.change != at.change).await);
     };
     match at.mode {
-        Mode::Cut => {}
+        Mode::Cut | Mode::Hold => {}
         Mode::Stall => ended.await,
         Mode::Pass => {
             let Ok(mut server) = TcpStream::connect(at.target).await else {

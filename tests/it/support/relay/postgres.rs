@@ -21,6 +21,8 @@ pub(crate) enum Loss {
     Silence,
     /// The connection is reset, and the commit arrives later: see [`Trap::deliver`].
     Late,
+    /// It never arrives, on connections that stay open: the transaction goes on until the server ends it.
+    Stuck,
 }
 
 /// Set for the next commit of a transaction that ran a certain statement.
@@ -84,6 +86,7 @@ pub(super) async fn pass(mut client: TcpStream, mut server: TcpStream, trap: &Tr
         Loss::Request | Loss::Answer => {}
         // Until the client has had enough.
         Loss::Silence => drop(client.read_u8().await),
+        Loss::Stuck => drop(server.read_u8().await),
         Loss::Late => {
             drop(client);
             trap.deliver.notified().await;
