@@ -68,7 +68,6 @@ pub(super) async fn list(
     let filter = VaultKeyFilter {
         billing_period: query.label("billing_period")?,
         namespace: query.label("namespace")?,
-        status: None,
     };
     let page = query.page("vk_")?;
     let found = state.ledger.reads().vault_keys(&filter, &page).await?;

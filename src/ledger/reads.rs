@@ -9,7 +9,7 @@ use crate::domain::flag::FlagKind;
 use crate::domain::id::{AuditId, ReservationId, VaultKeyId};
 use crate::domain::reservation::{Request, Reservation, State};
 use crate::domain::time::UnixMs;
-use crate::domain::vault_key::{KeyStatus, VaultKey};
+use crate::domain::vault_key::VaultKey;
 
 use super::feed::FeedCursor;
 use super::handle::{LedgerError, Ready};
@@ -57,8 +57,6 @@ pub struct VaultKeyFilter {
     pub billing_period: Option<String>,
     /// Of this namespace.
     pub namespace: Option<String>,
-    /// With this status; expiry is told by the clock and is none.
-    pub status: Option<KeyStatus>,
 }
 
 /// Which reservations to list.

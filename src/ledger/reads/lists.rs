@@ -36,9 +36,6 @@ impl Reads {
         if let Some(namespace) = &filter.namespace {
             select.with(" AND namespace = ?", namespace.as_str());
         }
-        if let Some(status) = filter.status {
-            select.with(" AND status = ?", status.as_str());
-        }
         if let Some(id) = &page.starting_after {
             select.with(
                 " AND (created_at_ms, id) < (SELECT created_at_ms, id FROM vault_keys WHERE id = ?)",
