@@ -63,7 +63,7 @@ pub(super) enum AdminError {
     #[error("{0}")]
     Control(ControlError),
     /// The ledger did not take the command or the question.
-    #[error("{0}; try again")]
+    #[error("{0}")]
     Ledger(#[from] LedgerError),
     /// The system gave no randomness.
     #[error("the system gave no random bytes for a secret; try again")]
@@ -191,6 +191,7 @@ impl AdminError {
             Self::Control(error @ ControlError::NotResolvable(state)) => {
                 format!("{error}: {}", instead_of_resolving(*state))
             }
+            Self::Ledger(error) => format!("{error}; {}", after_no_ledger(*error)),
             other => other.to_string(),
         }
     }
@@ -233,6 +234,16 @@ pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> AdminError {
     AdminError::MethodNotAllowed { method, path }
 }
 
+/// Books that contradict themselves do so again.
+fn after_no_ledger(error: LedgerError) -> &'static str {
+    match error {
+        LedgerError::Unavailable | LedgerError::Overloaded => "try again",
+        LedgerError::Inconsistent => {
+            "nothing was changed, and trying again does not help: the log has the details"
+        }
+    }
+}
+
 fn instead_of_resolving(state: State) -> &'static str {
     match state {
         State::InFlight => {
@@ -269,7 +280,7 @@ mod tests {
                 L::Inconsistent.into(),
                 500,
                 Some("ledger_inconsistent"),
-                "try again",
+                "trying again does not help",
             ),
             (
                 AdminError::Control(C::KeyReused),
