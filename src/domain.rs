@@ -7,6 +7,7 @@
 pub mod cap;
 pub mod decision;
 pub mod digest;
+pub mod echo;
 pub mod evidence;
 pub mod flag;
 pub mod id;

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::admin::error::BadParameter;
 use crate::domain::cap::Headroom;
 use crate::domain::money::{AmountMinor, Currency};
-use crate::domain::secret::masked;
 use crate::domain::time::UnixMs;
+
+pub(super) use crate::domain::echo::echo;
 
 const INVALID_INTEGER: &str = "parameter_invalid_integer";
 const INVALID_EMPTY: &str = "parameter_invalid_empty";
@@ -32,8 +33,6 @@ const METADATA_NAME_CHARS_MAX: usize = 40;
 const METADATA_VALUE_CHARS_MAX: usize = 500;
 /// Connected accounts one key may act on.
 const LIST_MAX: usize = 100;
-/// Longest piece of a request that an error repeats.
-const ECHO_CHARS_MAX: usize = 64;
 
 /// The value of `param` is not accepted; `message` says what to send.
 pub(super) fn invalid(param: &str, message: impl Into<String>) -> BadParameter {
@@ -82,20 +81,6 @@ pub(super) fn body(message: String) -> BadParameter {
         param,
         message,
     }
-}
-
-/// `text` as an error may repeat it: short, and without control characters.
-pub(super) fn echo(text: &str) -> String {
-    let text = masked(text);
-    let mut shown: String = text
-        .chars()
-        .take(ECHO_CHARS_MAX)
-        .map(|letter| if letter.is_control() { '?' } else { letter })
-        .collect();
-    if text.chars().nth(ECHO_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 fn refuse(code: &'static str, param: &str, message: String) -> BadParameter {

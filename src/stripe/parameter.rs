@@ -2,11 +2,8 @@
 
 use crate::domain::refusal::BadParameter;
 
+pub(super) use crate::domain::echo::echo;
 pub(super) use crate::domain::refusal::ParameterCode;
-
-/// Longest piece of a request that an error repeats: enough to find the mistake, too little to fill
-/// a log.
-const ECHO_CHARS_MAX: usize = 100;
 
 /// `param` as the client wrote it, shortened.
 pub(super) fn bad(code: ParameterCode, param: &str, message: String) -> BadParameter {
@@ -32,17 +29,4 @@ pub(super) fn sentence(text: &str) -> String {
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     let rest = letters.as_str().trim_end_matches('.');
     format!("{}{rest}.", first.map_or_else(String::new, String::from))
-}
-
-/// `text` as an error may repeat it: short, and without control characters.
-pub(super) fn echo(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(ECHO_CHARS_MAX)
-        .map(|letter| if letter.is_control() { '?' } else { letter })
-        .collect();
-    if text.chars().nth(ECHO_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
 }
