@@ -5,7 +5,7 @@ use serde_json::json;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 
 use super::client::{Client, Record, Sdk};
-use super::stage::{AMOUNT, create};
+use super::stage::{AMOUNT_MINOR, create};
 use crate::support::{LedgerKind, VaultKey, World};
 
 /// A hang ends with this.
@@ -127,7 +127,7 @@ pub(super) async fn world() -> (World, VaultKey) {
         ("SPENDCAP_BREAKER_UNKNOWN_OUTCOMES_MAX", "100000"),
     ];
     let world = World::start(LedgerKind::Sqlite, 1, &settings).await;
-    let key = world.issue(1_000 * AMOUNT, json!({})).await;
+    let key = world.issue(1_000 * AMOUNT_MINOR, json!({})).await;
     (world, key)
 }
 

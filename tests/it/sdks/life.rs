@@ -7,10 +7,9 @@ use spendcap::sandbox::{Fault, FaultKind};
 use tokio::task::JoinSet;
 
 use super::client::Record;
+use super::stage::AMOUNT_MINOR;
 use super::{CLIENTS, Client, Sdk};
 use crate::support::{LedgerKind, VaultKey, World};
-
-const AMOUNT: i64 = 9_900;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_sdk_charges_captures_reads_and_meets_the_cap() {
@@ -31,7 +30,7 @@ struct Service {
 async fn a_day(sdk: Sdk) {
     let world = World::on(LedgerKind::Sqlite).await;
     let more = json!({ "permissions": ["charges:write", "charges:read"], "headroom": "1.00" });
-    let key = world.issue(10 * AMOUNT, more).await;
+    let key = world.issue(10 * AMOUNT_MINOR, more).await;
     let client = Client::start(sdk);
     let mut service = Service { world, key, client };
     service.charges_once().await;
@@ -60,8 +59,8 @@ impl Service {
 
     /// The SDK makes a key for each call, so the user's second call comes under a fresh one.
     async fn charges_once(&mut self) {
-        let made = self.charge("cus_1", AMOUNT).await;
-        let again = self.charge("cus_1", AMOUNT).await;
+        let made = self.charge("cus_1", AMOUNT_MINOR).await;
+        let again = self.charge("cus_1", AMOUNT_MINOR).await;
         assert_eq!(made.id(), again.id());
         let [only] = self.world.made().try_into().unwrap();
         assert_eq!(only.id, made.id());
@@ -69,12 +68,11 @@ impl Service {
         assert!(key.len() >= 32, "the SDK's own key is passed on: {key}");
         let read = json!({ "id": made.id() });
         let read = self.call("charges.retrieve", read).await;
-        assert_eq!((read.id(), read.amount_captured), (made.id(), AMOUNT));
+        assert_eq!((read.id(), read.amount_captured), (made.id(), AMOUNT_MINOR));
     }
 
     async fn captures(&mut self) {
-        let params =
-            json!({ "amount": AMOUNT, "currency": "usd", "customer": "cus_2", "capture": false });
+        let params = json!({ "amount": AMOUNT_MINOR, "currency": "usd", "customer": "cus_2", "capture": false });
         let wish = json!({ "params": params, "idempotency_key": "authorise-cus_2" });
         let authorised = self.call("charges.create", wish).await;
         assert_eq!(authorised.amount_captured, 0);
@@ -90,7 +88,7 @@ impl Service {
     async fn is_declined(&mut self) {
         let fault = Fault::new(FaultKind::Decline).method("POST").once();
         self.world.sandbox.add_fault(fault.customer("cus_3"));
-        let declined = self.charge("cus_3", AMOUNT).await;
+        let declined = self.charge("cus_3", AMOUNT_MINOR).await;
         assert_eq!(declined.error_type.as_deref(), Some("card_error"));
         assert_eq!(declined.code.as_deref(), Some("card_declined"));
         assert_eq!((declined.status, declined.retries), (Some(402), 0));
@@ -98,18 +96,18 @@ impl Service {
         let curls = declined.client == "curl" && class == "exit 22";
         assert!(curls || class.ends_with("CardError"), "{class}");
         // The customer has another card by now.
-        self.charge("cus_3", AMOUNT).await.id();
+        self.charge("cus_3", AMOUNT_MINOR).await.id();
     }
 
     async fn meets_the_cap(&mut self) {
         let used = self.world.taken();
-        let over = self.charge("cus_4", 10 * AMOUNT - used + 1).await;
+        let over = self.charge("cus_4", 10 * AMOUNT_MINOR - used + 1).await;
         assert_eq!(over.code.as_deref(), Some("spend_cap_reached"));
         assert_eq!((over.status, over.retries), (Some(402), 0));
         assert_eq!(over.error_type.as_deref(), Some("invalid_request_error"));
         let message = over.message.unwrap();
         assert!(message.contains("no card was declined"), "{message}");
-        self.charge("cus_4", 10 * AMOUNT - used).await.id();
+        self.charge("cus_4", 10 * AMOUNT_MINOR - used).await.id();
     }
 
     /// Four charges and the declined one, in pages of three.

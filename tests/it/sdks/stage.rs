@@ -13,7 +13,7 @@ use crate::support::relay::ClosedPort;
 use crate::support::world::try_charge;
 use crate::support::{Charge, LedgerKind, VaultKey, World};
 
-pub(super) const AMOUNT: i64 = 9_900;
+pub(super) const AMOUNT_MINOR: i64 = 9_900;
 
 /// How long a repeat waits for the first request: the default is made for people, not for tests.
 const REPEAT_WAIT_MS: &str = "200";
@@ -59,7 +59,9 @@ impl Stage {
             unreachable()
         );
         let soon = open.clock.now().unix_seconds() + 60;
-        let expired = open.issue(AMOUNT, json!({ "expires_at": soon })).await;
+        let expired = open
+            .issue(AMOUNT_MINOR, json!({ "expires_at": soon }))
+            .await;
         open.clock.advance(Duration::from_mins(2));
         let (no_room, no_room_key, held) = no_room;
         let (unreachable, unreachable_key, port) = unreachable;
@@ -114,7 +116,7 @@ impl Stage {
             json!({ "namespace": who, "permissions": ["charges:write", "charges:read"] });
         let fields = wish.as_object_mut().unwrap();
         fields.extend(more.as_object().cloned().unwrap());
-        self.open.issue(10 * AMOUNT, wish).await
+        self.open.issue(10 * AMOUNT_MINOR, wish).await
     }
 
     /// What this customer's requests with this method meet at Stripe.
@@ -127,7 +129,8 @@ impl Stage {
     pub(super) async fn row(&self, customer: &str, state: &str) -> Value {
         let filter = format!("customer={customer}&state={state}");
         let operator = self.open.operator();
-        // Each turn is a request to the admin API, which takes its time.
+        // Each turn is a request to the admin API, which takes its time. With `until` in it the future would
+        // not be known to be `Send` for every lifetime, which a case's has to be.
         let seen = async {
             loop {
                 if let Some(row) = operator.reservations(&filter).await.pop() {
@@ -141,7 +144,7 @@ impl Stage {
 
 /// The call `charges.create`, with `more` over its parameters.
 pub(super) fn create(customer: &str, more: &Value) -> Value {
-    let mut params = json!({ "amount": AMOUNT, "currency": "usd", "customer": customer });
+    let mut params = json!({ "amount": AMOUNT_MINOR, "currency": "usd", "customer": customer });
     for (name, value) in more.as_object().cloned().unwrap() {
         if value.is_null() {
             params.as_object_mut().unwrap().remove(&name);
@@ -165,7 +168,7 @@ async fn open() -> World {
 /// The ledger's file is moved away: money is refused until it is back in its place.
 async fn without_ledger() -> (World, VaultKey) {
     let world = World::on(LedgerKind::Sqlite).await;
-    let key = world.issue(AMOUNT, json!({})).await;
+    let key = world.issue(AMOUNT_MINOR, json!({})).await;
     let file = Path::new(world.ledger_url().trim_start_matches("sqlite://"));
     std::fs::rename(file, file.with_extension("moved")).unwrap();
     (world, key)
@@ -178,7 +181,7 @@ async fn without_room() -> (World, VaultKey, JoinSet<()>) {
         ("SPENDCAP_UPSTREAM_TIMEOUT_MS", LONG_MS),
     ];
     let world = World::start(LedgerKind::Sqlite, 1, &settings).await;
-    let key = world.issue(AMOUNT, json!({})).await;
+    let key = world.issue(AMOUNT_MINOR, json!({})).await;
     let at = Moment::BeforeCommit;
     world
         .sandbox
@@ -200,7 +203,7 @@ async fn unhealthy() -> (World, VaultKey) {
         ("SPENDCAP_BREAKER_PROBE_INTERVAL_MS", LONG_MS),
     ];
     let world = World::start(LedgerKind::Sqlite, 1, &settings).await;
-    let key = world.issue(AMOUNT, json!({})).await;
+    let key = world.issue(AMOUNT_MINOR, json!({})).await;
     world.sandbox.add_fault(Fault::new(FaultKind::Status503));
     world.charge(&key, Charge::default()).await.expect(503);
     (world, key)
@@ -216,6 +219,6 @@ async fn unreachable() -> (World, VaultKey, ClosedPort) {
     world.add_replica().await;
     let port = relay.close().await;
     // Every SDK reserves here at once, before it turns out that nobody listens.
-    let key = world.issue(100 * AMOUNT, json!({})).await;
+    let key = world.issue(100 * AMOUNT_MINOR, json!({})).await;
     (world, key, port)
 }

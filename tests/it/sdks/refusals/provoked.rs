@@ -5,7 +5,7 @@ use serde_json::json;
 use spendcap::sandbox::cli::SECRET_KEY_DEFAULT as REAL_KEY;
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 
-use crate::sdks::stage::{AMOUNT, Ask, Stage, create};
+use crate::sdks::stage::{AMOUNT_MINOR, Ask, Stage, create};
 use crate::support::world::try_charge;
 use crate::support::{Charge, VaultKey};
 
@@ -19,12 +19,12 @@ pub(super) async fn declined(stage: &Stage, who: &str) -> Ask {
 
 pub(super) async fn cap(stage: &Stage, who: &str, status: u16) -> Ask {
     let key = json!({ "refusal_status": status });
-    let call = create(who, &json!({ "amount": 11 * AMOUNT + 1 }));
+    let call = create(who, &json!({ "amount": 11 * AMOUNT_MINOR + 1 }));
     stage.ask(who, key, call).await
 }
 
 pub(super) async fn largest(stage: &Stage, who: &str, status: u16) -> Ask {
-    let key = json!({ "refusal_status": status, "max_charge": { "usd": AMOUNT - 1 } });
+    let key = json!({ "refusal_status": status, "max_charge": { "usd": AMOUNT_MINOR - 1 } });
     stage.ask(who, key, create(who, &json!({}))).await
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn malformed(stage: &Stage, who: &str) -> Ask {
 pub(super) async fn captured(stage: &Stage, who: &str) -> Ask {
     let charge = Charge {
         customer: who,
-        amount: AMOUNT,
+        amount: AMOUNT_MINOR,
         ..Charge::default()
     };
     let stripe = stage.open.sandbox.base_url();
@@ -105,7 +105,7 @@ pub(super) async fn stopped(stage: &Stage, who: &str) -> Ask {
     lose(stage, &key, who).await;
     let row = stage.row(who, "held").await;
     let path = format!("/v1/reservations/{}/resolve", row["id"].as_str().unwrap());
-    let found = json!({ "state": "settled", "amount": AMOUNT + 1, "object_id": format!("ch_{who}"), "unread": true, "reason": "seen" });
+    let found = json!({ "state": "settled", "amount": AMOUNT_MINOR + 1, "object_id": format!("ch_{who}"), "unread": true, "reason": "seen" });
     let resolved = stage.open.admin(Method::POST, &path, Some(found)).await;
     resolved.expect(200);
     stage.ask_under(&key, create(&format!("{who}_2"), &json!({})))
@@ -132,7 +132,7 @@ pub(super) async fn in_use(stage: &Stage, who: &str) -> Ask {
     tokio::spawn(async move {
         let first = Charge {
             customer: &customer,
-            amount: AMOUNT,
+            amount: AMOUNT_MINOR,
             ..Charge::default()
         };
         // It ends with the sandbox.
@@ -193,7 +193,7 @@ async fn first(stage: &Stage, key: &VaultKey, who: &str, status: u16) {
     let first_key = first_key(who);
     let first = Charge {
         customer: who,
-        amount: AMOUNT,
+        amount: AMOUNT_MINOR,
         idempotency_key: Some(&first_key),
         ..Charge::default()
     };
