@@ -13,6 +13,7 @@ use crate::support::daemon::Daemon;
 use crate::support::http::Client;
 use crate::support::operator::Operator;
 use crate::support::program;
+use crate::support::repository::root;
 use crate::support::world::{Charge, environment, try_charge};
 use image::Image;
 
@@ -120,7 +121,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_build_sees_sources_alone() {
     let context = tempfile::tempdir().unwrap();
-    let ignore = Path::new(env!("CARGO_MANIFEST_DIR")).join(".dockerignore");
+    let ignore = root().join(".dockerignore");
     std::fs::copy(ignore, context.path().join(".dockerignore")).unwrap();
     for file in [
         "Cargo.toml",

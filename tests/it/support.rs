@@ -12,6 +12,7 @@ pub(crate) mod postgres;
 pub(crate) mod program;
 pub(crate) mod raw;
 pub(crate) mod relay;
+pub(crate) mod repository;
 pub(crate) mod scrape;
 pub(crate) mod shown;
 pub(crate) mod tls;

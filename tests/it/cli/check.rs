@@ -1,7 +1,6 @@
 //! `spendcap check`: whether `serve` would start.
 
 use std::fs;
-use std::path::Path;
 use std::process::Output;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -10,6 +9,7 @@ use spendcap::sandbox::{Sandbox, SandboxSettings};
 
 use super::{SECRETS, spendcap, stderr, stdout};
 use crate::support::postgres::fresh_database;
+use crate::support::repository::root;
 use crate::support::{LedgerKind, World};
 
 /// Checks with the sandbox's key, its upstream and this ledger; what is printed names neither port
@@ -40,9 +40,8 @@ fn redacted(output: &Output, sandbox: &Sandbox, ledger_url: &str) -> String {
 
 #[test]
 fn the_repositorys_settings_are_fine() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
-    fs::copy(root.join("proxy.toml"), folder.path().join("proxy.toml")).unwrap();
+    fs::copy(root().join("proxy.toml"), folder.path().join("proxy.toml")).unwrap();
     let arguments = ["check", "--offline", "--config", "proxy.toml"];
     let output = spendcap(folder.path(), &arguments, &SECRETS);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -1,9 +1,7 @@
 //! `spendcap demo`: what the README promises, counted.
 
-use std::fs;
-use std::path::Path;
-
 use super::{spendcap, stderr, stdout};
+use crate::support::repository::read;
 
 #[test]
 fn the_demo_counts_what_the_readme_says() {
@@ -40,8 +38,7 @@ fn the_demo_counts_what_the_readme_says() {
     for told in ["1,000 × the existing charge", "950 × 402, cap reached"] {
         assert!(printed.contains(told), "{printed}");
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let readme = read("README.md");
     assert!(
         readme.contains(printed.trim()),
         "the README shows another demo than\n{printed}"

@@ -1,6 +1,6 @@
 //! `compose.yaml`: accepted by Compose itself, and every name in it leads somewhere.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Map, Value, json};
@@ -9,17 +9,16 @@ use spendcap::config::{Config, Environment};
 use crate::cli::{spendcap, stdout};
 use crate::support::postgres::fresh_database;
 use crate::support::program::{RUN_MAX, run};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::support::repository::{read, root};
 
 /// The file as it is written, with its anchors resolved.
 async fn written() -> Value {
     let script = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)";
     let mut python = Command::new("sh");
-    let read = "exec /usr/bin/python3 -c \"$1\" <compose.yaml";
-    python.args(["-c", read, "sh", script]).current_dir(root());
+    let convert = "exec /usr/bin/python3 -c \"$1\" <compose.yaml";
+    python
+        .args(["-c", convert, "sh", script])
+        .current_dir(root());
     run(python, RUN_MAX).await.ok().json()
 }
 
@@ -90,19 +89,19 @@ async fn files_volumes_networks_and_secrets_are_there() {
             assert!(file["networks"].get(network).is_some(), "{name}: {network}");
         }
         let secrets = words(&service["secrets"]);
-        let mut read = Vec::new();
+        let mut mounted = Vec::new();
         for value in service["environment"].as_object().into_iter().flatten() {
             let path = value.1.as_str().unwrap();
-            read.extend(path.strip_prefix("/run/secrets/"));
+            mounted.extend(path.strip_prefix("/run/secrets/"));
         }
-        read.sort_unstable();
-        assert_eq!(read, secrets, "{name}");
+        mounted.sort_unstable();
+        assert_eq!(mounted, secrets, "{name}");
         for secret in secrets {
             let path = file["secrets"][secret]["file"].as_str().unwrap();
             assert_eq!(path, format!("./secrets/{secret}"));
         }
     }
-    let ignored = std::fs::read_to_string(root().join(".gitignore")).unwrap();
+    let ignored = read(".gitignore");
     assert!(ignored.lines().any(|line| line == "/secrets"));
 }
 
@@ -110,7 +109,7 @@ async fn files_volumes_networks_and_secrets_are_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_readme_makes_the_secrets() {
     let file = written().await;
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = read("README.md");
     let lines = readme.lines();
     let mut made: Vec<&str> = lines
         .filter_map(|line| Some(line.split_once(" > secrets/")?.1))
@@ -138,7 +137,7 @@ async fn spendcap_takes_its_variables_and_commands() {
         .collect();
     let config = Config::load(None, &environment).unwrap();
     assert!(config.admin.listen.ip().is_unspecified());
-    let scraped = std::fs::read_to_string(root().join("grafana/prometheus.yml")).unwrap();
+    let scraped = read("grafana/prometheus.yml");
     let port = format!("port: {}\n", config.admin.listen.port());
     assert!(scraped.contains("names: [spendcap]") && scraped.contains(&port));
 

@@ -1,7 +1,7 @@
 //! An image built by `buildah` of the repository's Dockerfile, in a storage that goes with the test.
 
 use std::fs;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::{names, sources};
 use crate::support::program::{RUN_MAX, Ran, run};
+use crate::support::repository::root;
 
 /// Longest a build may take. Cargo finds nearly everything built; where it does not, the crate itself is
 /// compiled once more.
@@ -38,7 +39,7 @@ impl Image {
             .arg(storage.path())
             .arg(&target)
             .arg(profile)
-            .arg(env!("CARGO_MANIFEST_DIR"))
+            .arg(root())
             .env("STRIPE_SECRET_KEY", real_key);
         run(build, BUILD_MAX).await.ok();
         let root = mounted(&storage, "localhost/spendcap").await;
@@ -58,7 +59,6 @@ impl Image {
 
     /// A new volume: it takes its owner from the image.
     pub(super) fn volume(&self) -> PathBuf {
-        use std::os::unix::fs::MetadataExt as _;
         let owner = fs::metadata(self.root.join("var/lib/spendcap")).unwrap();
         let volume = self.storage.path().join("volume");
         fs::create_dir(&volume).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::folder;
+use crate::support::repository::read;
 
 /// The dashboard as Grafana imports it.
 pub(super) struct Dashboard(pub(super) Value);
@@ -29,8 +29,8 @@ pub(super) struct Choice {
 
 impl Dashboard {
     pub(super) fn load() -> Self {
-        let file = folder().join("dashboards/spendcap.json");
-        Self(serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap())
+        let dashboard = read("grafana/dashboards/spendcap.json");
+        Self(serde_json::from_str(&dashboard).unwrap())
     }
 
     /// Every panel, rows as well.

@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::dashboard::{Choice, Dashboard, Query};
 use super::play::Play;
 use super::prometheus::{Prometheus, RATE_INTERVAL, Series};
-use super::rules::{ALERTS, folder};
+use super::rules::ALERTS;
 use crate::support::operator::{Operator, VaultKey};
 use crate::support::patience::until;
+use crate::support::repository::read;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_panel_has_data_while_it_plays_and_its_numbers_are_the_admin_apis() {
@@ -115,7 +116,7 @@ async fn every_metric_is_exported(play: &Play) {
         exported.insert(line.split(['{', ' ']).next().unwrap().to_owned());
     }
     for file in ["dashboards/spendcap.json", "alerts.yml", "alerts.test.yml"] {
-        let text = std::fs::read_to_string(folder().join(file)).unwrap();
+        let text = read(&format!("grafana/{file}"));
         let names = metric_names(&text);
         assert!(names.len() > 5, "{file}: {names:?}");
         let missing: Vec<&String> = names.difference(&exported).collect();

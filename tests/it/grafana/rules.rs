@@ -1,12 +1,12 @@
 //! `promtool` reads the alerts and Prometheus' settings, and plays the alerts' own tests.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A check takes well under a second; this is for a machine that is busy with other things.
-const TIMEOUT_SECONDS: &str = "60";
+use crate::support::program::{RUN_MAX, Ran, run};
+use crate::support::repository::{read, root};
 
 /// The alerts of `grafana/alerts.yml`.
 pub(super) const ALERTS: [&str; 7] = [
@@ -19,17 +19,19 @@ pub(super) const ALERTS: [&str; 7] = [
     "UnreservedMoney",
 ];
 
-#[test]
-fn the_alerts_and_the_settings_are_valid() {
-    let rules = promtool(&["check", "rules"], &folder().join("alerts.yml"));
+#[tokio::test]
+async fn the_alerts_and_the_settings_are_valid() {
+    let rules = promtool("check rules", folder().join("alerts.yml")).await;
     let found = format!("{} rules found", ALERTS.len());
-    assert!(rules.unwrap().contains(&found));
-    promtool(&["check", "config"], &folder().join("prometheus.yml")).unwrap();
+    assert!(rules.ok().stdout.contains(&found));
+    let settings = promtool("check config", folder().join("prometheus.yml"));
+    settings.await.ok();
 }
 
-#[test]
-fn each_alert_fires_when_it_should_and_else_stays_silent() {
-    promtool(&["test", "rules"], &folder().join("alerts.test.yml")).unwrap();
+#[tokio::test]
+async fn each_alert_fires_when_it_should_and_else_stays_silent() {
+    let tests = promtool("test rules", folder().join("alerts.test.yml"));
+    tests.await.ok();
 }
 
 /// What parts the tests in `alerts.test.yml`.
@@ -92,10 +94,9 @@ const CHANGES: [(&str, &str, &str); 16] = [
 ];
 
 /// The tests of the alerts mean something: an alert that does less, or more, is found out by its own.
-#[test]
-fn an_alert_that_is_changed_fails_its_test() {
-    let rules = std::fs::read_to_string(folder().join("alerts.yml")).unwrap();
-    let tests = std::fs::read_to_string(folder().join("alerts.test.yml")).unwrap();
+#[tokio::test]
+async fn an_alert_that_is_changed_fails_its_test() {
+    let (rules, tests) = (read("grafana/alerts.yml"), read("grafana/alerts.test.yml"));
     let mut tests = tests.split(NEXT);
     let head = tests.next().unwrap();
     let tests: Vec<&str> = tests.collect();
@@ -108,15 +109,17 @@ fn an_alert_that_is_changed_fails_its_test() {
         let own: Vec<&str> = own.copied().collect();
         let own = own.join(NEXT);
         std::fs::write(file("alerts.test.yml"), format!("{head}{NEXT}{own}")).unwrap();
-        let failed = promtool(&["test", "rules"], &file("alerts.test.yml")).unwrap_err();
-        assert!(failed.contains("exp:"), "{from} -> {to}: {failed}");
+        let failed = promtool("test rules", file("alerts.test.yml")).await;
+        assert!(!failed.status.success(), "{from} -> {to}: {failed:?}");
+        let said = failed.stdout + &failed.stderr;
+        assert!(said.contains("exp:"), "{from} -> {to}: {said}");
     }
 }
 
 /// `runbook_url` leads to a heading that exists, and nothing in the runbook is about an alert that does not.
 #[test]
 fn every_alert_has_its_place_in_the_runbook() {
-    let rules = std::fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let rules = read("grafana/alerts.yml");
     let values = |key: &str| -> Vec<String> {
         let values = rules
             .lines()
@@ -131,8 +134,7 @@ fn every_alert_has_its_place_in_the_runbook() {
     );
     let severities = values("severity:");
     assert_eq!(severities.len(), ALERTS.len());
-    let runbook = root().join("docs/runbook.md");
-    let runbook = std::fs::read_to_string(runbook).unwrap();
+    let runbook = read("docs/runbook.md");
     let headings: Vec<&str> = runbook
         .lines()
         .filter_map(|line| line.strip_prefix("## "))
@@ -144,28 +146,14 @@ fn every_alert_has_its_place_in_the_runbook() {
     }
 }
 
-/// Runs `promtool` on a file. `Err` is what it says where it is not content.
-fn promtool(arguments: &[&str], file: &Path) -> Result<String, String> {
-    let run = Command::new("timeout")
-        .args(["--kill-after=1", TIMEOUT_SECONDS, "promtool"])
-        .args(arguments)
-        .arg(file)
-        .output()
-        .unwrap();
-    let said = [run.stdout, run.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    if run.status.success() {
-        Ok(said)
-    } else {
-        Err(format!("promtool {arguments:?}: {}\n{said}", run.status))
-    }
+/// Runs two words of `promtool` on a file.
+async fn promtool(what: &str, file: PathBuf) -> Ran {
+    let mut promtool = Command::new("promtool");
+    promtool.args(what.split(' ')).arg(file);
+    run(promtool, RUN_MAX).await
 }
 
 /// Where the dashboard and the alerts are.
 pub(super) fn folder() -> PathBuf {
     root().join("grafana")
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

@@ -9,25 +9,21 @@ use tempfile::TempDir;
 
 use super::dashboard::Dashboard;
 use crate::support::clients::{installed, sources};
-
-/// A check takes some seconds; this is for a machine that is busy with other things.
-const TIMEOUT_SECONDS: &str = "120";
+use crate::support::program::{RUN_MAX, Ran, run};
 
 /// Grafana's major version, and where its package keeps the types.
 const VERSIONS: [(u8, &str); 3] = [(10, "dist/esm"), (11, "dist/esm"), (12, "dist/types")];
 
-#[test]
-fn the_dashboard_is_what_the_schema_says() {
+#[tokio::test]
+async fn the_dashboard_is_what_the_schema_says() {
     for version in VERSIONS {
-        if let Err(errors) = check(version, &[&Dashboard::load().0]) {
-            panic!("Grafana {}: {errors}", version.0);
-        }
+        check(version, &[&Dashboard::load().0]).await.ok();
     }
 }
 
 /// The test above means something: a field that is wrong, unknown or missing is found out.
-#[test]
-fn a_mistake_in_the_dashboard_is_found() {
+#[tokio::test]
+async fn a_mistake_in_the_dashboard_is_found() {
     let mistakes: [(&str, Option<Value>); 10] = [
         ("/schemaVersion", Some(json!("38"))),
         ("/templating/list/1/refresh", Some(json!(9))),
@@ -56,7 +52,9 @@ fn a_mistake_in_the_dashboard_is_found() {
             dashboard
         })
         .collect();
-    let errors = check(VERSIONS[2], &wrong.iter().collect::<Vec<_>>()).unwrap_err();
+    let found = check(VERSIONS[2], &wrong.iter().collect::<Vec<_>>()).await;
+    assert!(!found.status.success(), "{found:?}");
+    let errors = found.stdout;
     for (index, mistake) in mistakes.iter().enumerate() {
         let place = format!("dashboard_{index}.ts(");
         assert!(
@@ -66,8 +64,8 @@ fn a_mistake_in_the_dashboard_is_found() {
     }
 }
 
-/// Has TypeScript compare dashboards with the types of one version. `Err` is what it says against them.
-fn check((version, types): (u8, &str), dashboards: &[&Value]) -> Result<(), String> {
+/// Has TypeScript compare dashboards with the types of one version, and say what is wrong with them.
+async fn check((version, types): (u8, &str), dashboards: &[&Value]) -> Ran {
     let folder = TempDir::new().unwrap();
     let here = |name: &str| folder.path().join(name);
     let modules = installed("grafana").join("node_modules");
@@ -84,17 +82,9 @@ fn check((version, types): (u8, &str), dashboards: &[&Value]) -> Result<(), Stri
         names.push(name);
     }
     fs::write(here("tsconfig.json"), settings(&types, &names)).unwrap();
-    let run = Command::new("timeout")
-        .args(["--kill-after=1", TIMEOUT_SECONDS])
-        .arg(modules.join(".bin/tsc"))
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    if run.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned();
-    Err(format!("{}\n{said}", run.status))
+    let mut compiler = Command::new(modules.join(".bin/tsc"));
+    compiler.current_dir(folder.path());
+    run(compiler, 2 * RUN_MAX).await
 }
 
 fn settings(types: &Path, files: &[String]) -> String {

@@ -1,17 +1,16 @@
 //! `docs/integrations/java.md` shows the code that these tests run.
 
 use std::fs;
-use std::path::Path;
 
 use crate::support::clients::sources;
+use crate::support::repository::read;
 
 /// The only code on the page that is not run: the SDK cannot be had.
 const NOT_RUN: &str = "StripeClient client = StripeClient.builder()";
 
 #[test]
 fn the_page_shows_the_code_that_runs() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/integrations/java.md");
-    let page = fs::read_to_string(page).unwrap();
+    let page = read("docs/integrations/java.md");
     let mut blocks = page.split("```java\n");
     let mut before = blocks.next().unwrap();
     let mut compared = 0;

@@ -11,6 +11,7 @@ use super::{EVERYWHERE, Line, money_lines, told, until_logged};
 use crate::support::http::{Client, Reply};
 use crate::support::patience::within;
 use crate::support::raw::RawClient;
+use crate::support::repository::read;
 use crate::support::{LedgerKind, Outside, VaultKey};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -63,8 +64,7 @@ fn by_attempt(log: &str) -> BTreeMap<String, Line> {
 
 /// Its table names each field that was seen, and its example is a line like these.
 fn the_readme_knows_the_fields(lines: &BTreeMap<String, Line>) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let readme = std::fs::read_to_string(path).unwrap();
+    let readme = read("README.md");
     let (_, told) = readme.split_once("| field | what it is |").unwrap();
     let rows = told.lines().skip(2).take_while(|row| row.starts_with('|'));
     let cells = rows.map(|row| row.split('|').nth(1).unwrap());

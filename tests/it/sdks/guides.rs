@@ -1,7 +1,6 @@
 //! What `docs/integrations/python.md`, `node.md` and the README show of these SDKs runs as it stands there.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -10,14 +9,11 @@ use spendcap::sandbox::{Fault, FaultKind};
 use super::client::{node, python_home};
 use crate::support::clients::sources;
 use crate::support::program::{RUN_MAX, run};
+use crate::support::repository::read;
 use crate::support::{LedgerKind, VaultKey, World};
 
 /// Where the pages say that spendcap listens.
 const PORT: &str = "12110";
-
-fn read(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
-}
 
 /// The page's blocks in that language, in order.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {

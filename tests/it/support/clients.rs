@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::repository::root;
+
 /// The folder that `tests/clients/{name}/install` filled.
 ///
 /// # Panics
@@ -16,7 +18,5 @@ pub(crate) fn installed(name: &str) -> PathBuf {
 
 /// The folder of the client's own sources.
 pub(crate) fn sources(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/clients")
-        .join(name)
+    root().join("tests/clients").join(name)
 }

@@ -2,7 +2,6 @@
 //! there, and what was not run says so.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use http::Method;
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::clients::{installed, sources};
 use crate::support::program::{RUN_MAX, Ran, run};
+use crate::support::repository::{read, root};
 use crate::support::{LedgerKind, VaultKey, World};
 
 const PAGES: [&str; 5] = ["curl", "go", "php", "ruby", "rust"];
@@ -23,12 +23,8 @@ struct Block {
     prose: String,
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/integrations")
-}
-
 fn page(name: &str) -> String {
-    fs::read_to_string(root().join(name).with_extension("md")).unwrap()
+    read(&format!("docs/integrations/{name}.md"))
 }
 
 fn blocks(name: &str) -> Vec<Block> {
@@ -70,12 +66,13 @@ fn every_block_was_run_or_says_that_it_was_not() {
 
 #[test]
 fn links_between_the_pages_lead_somewhere() {
+    let folder = root().join("docs/integrations");
     let mut links = 0;
-    for entry in fs::read_dir(root()).unwrap() {
+    for entry in fs::read_dir(&folder).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         for rest in text.split("](").skip(1) {
             let target = rest.split([')', '#']).next().unwrap();
-            assert!(root().join(target).exists(), "{target}");
+            assert!(folder.join(target).exists(), "{target}");
             links += 1;
         }
     }
