@@ -71,8 +71,9 @@ macro_rules! sum {
 
 const PART: i64 = 1_000_000_000;
 
-/// The newest keys are shown by name, revoked ones only where there is room. What is open is the rest of
-/// what the cap has reserved, since open rows may be many.
+/// The newest keys are shown by name, revoked ones only where there is room. A cap of nothing with nothing
+/// on it is not shown: a client of an observing key makes one of any three letters it calls a currency.
+/// What is open is the rest of what the cap has reserved, since open rows may be many.
 ///
 /// `IN ('held', 'open')` repeats the condition of the index of unresolved rows: without it neither database
 /// would use that index.
@@ -98,6 +99,7 @@ const CAPS: &str = concat!(
             CAST(COALESCE(in_flight, 0) AS BIGINT) AS in_flight,
             CAST(COALESCE(held, 0) AS BIGINT) AS held
         FROM ranked JOIN caps ON caps.vault_key = ranked.id
+            AND (expected_total > 0 OR max_amount > 0 OR settled > 0 OR reserved > 0)
         LEFT JOIN unresolved
             ON unresolved.vault_key = ranked.id AND unresolved.currency = caps.currency
     )

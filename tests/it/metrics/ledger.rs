@@ -118,6 +118,34 @@ async fn a_cap_stands_as_its_reservations_do() {
     }
 }
 
+/// Under an observing key every currency passes; what Stripe does not take leaves no series behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_cannot_make_series_of_currencies_in_which_nothing_moves() {
+    for ledger in LEDGERS {
+        let world = World::on(ledger).await;
+        let key = world.issue(0, json!({ "enforcement": "observe" })).await;
+        let ask = |currency: &'static str, more: &'static str| {
+            let charge = Charge {
+                currency,
+                more,
+                ..Charge::default()
+            };
+            world.charge(&key, charge)
+        };
+        for currency in ["xaa", "xab", "xac"] {
+            ask(currency, "&source=tok_chargeDeclined")
+                .await
+                .expect(402);
+        }
+        ask("eur", "").await.expect(200);
+        let seen = Scrape::of(&world, 0).await;
+        for name in &AMOUNTS[..3] {
+            let currencies: Vec<_> = seen.all(name).map(|one| &one.labels["currency"]).collect();
+            assert_eq!(currencies, ["eur"], "{name}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn above_200_keys_the_oldest_are_summed_as_other() {
     for ledger in LEDGERS {
