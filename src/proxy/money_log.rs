@@ -17,6 +17,7 @@ use crate::domain::id::ReservationId;
 use crate::domain::outcome::Outcome;
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::State;
+use crate::domain::secret::masked;
 use crate::ledger::command::{Existing, Refused};
 use crate::telemetry::metrics::{Decision, DuplicateAction, Tally};
 
@@ -174,7 +175,7 @@ impl<'a> MoneyLine<'a> {
             vault_key = ask.vault_key.as_str(),
             billing_period = ask.billing_period,
             operation = ask.operation.as_str(),
-            customer = ask.customer,
+            customer = ask.customer.as_deref().map(masked),
             attempt_id = attempt_id::of(&self.judged.upstream_headers),
             amount_minor = ask.money.amount.get(),
             currency = ask.money.currency.as_str(),
