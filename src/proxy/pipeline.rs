@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::EXPECT;
 use http::request;
 use http::{Method, Request};
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::authenticate::{Authenticated, authenticate};
+use super::authenticate::authenticate;
 use super::body::{self, BodyError};
-use super::classify::{Judged, MoneyRequest, Work, classify, judge};
+use super::classify::{Judged, Work, classify, judge};
 use super::money_log::{MoneyLine, Unjudged};
 use super::resend::Sends;
 use super::reserve::{Reserved, reserve};
@@ -77,25 +79,30 @@ impl Proxy {
             }
             Work::Money(call) => {
                 tally.operate(call.operation().into());
-                let judged = self.judge(authenticated, call, incoming, tally).await?;
+                let body = self.receive(parts, incoming, tally).await?;
+                let judged = judge(self, authenticated, call, &body, tally).await?;
                 Ok(Accepted::Judged(Box::new(judged), permit))
             }
         }
     }
 
-    async fn judge(
+    async fn receive(
         &self,
-        authenticated: Authenticated,
-        call: MoneyRequest,
+        parts: &request::Parts,
         incoming: Incoming,
         tally: &mut Tally,
-    ) -> Result<Judged, Refused> {
+    ) -> Result<Bytes, Refused> {
         let bytes_max = self.settings.body_bytes_max;
-        let body = timeout(BODY_TIMEOUT, body::collect(incoming, bytes_max));
-        let body = tally.away(body).await;
-        let body = body.unwrap_or(Err(BodyError::CutOff));
-        let body = body.map_err(|error| refuse(body_refusal(error, bytes_max)))?;
-        judge(self, authenticated, call, &body, tally).await
+        let too_large = || refuse(Refusal::RequestTooLarge { bytes_max });
+        // Whoever asks first whether to send has nothing on the way: reading would ask for it.
+        if parts.headers.contains_key(EXPECT) && body::announces_more(&incoming, bytes_max) {
+            return Err(too_large());
+        }
+        let body = body::receive(incoming, bytes_max, BODY_TIMEOUT);
+        tally.away(body).await.map_err(|error| match error {
+            BodyError::TooLarge => too_large(),
+            BodyError::CutOff => refuse(cut_off()),
+        })
     }
 
     /// Hands the request to a task that the client cannot cancel, and waits for its answer.
@@ -184,14 +191,11 @@ pub(super) fn refuse(refusal: Refusal) -> Refused {
     }
 }
 
-fn body_refusal(error: BodyError, bytes_max: usize) -> Refusal {
-    match error {
-        BodyError::TooLarge => Refusal::RequestTooLarge { bytes_max },
-        BodyError::CutOff => Refusal::BadParameter(BadParameter {
-            code: ParameterCode::Missing,
-            param: None,
-            message: "The request body ended before it was complete. Send the request again."
-                .to_owned(),
-        }),
-    }
+fn cut_off() -> Refusal {
+    Refusal::BadParameter(BadParameter {
+        code: ParameterCode::Missing,
+        param: None,
+        message: "The request body ended before it was complete. Send the request again."
+            .to_owned(),
+    })
 }

@@ -53,12 +53,34 @@ async fn a_body_over_the_limit_is_413_however_it_is_sent() {
     );
     let (status, answer) = raw::exchange(address, &chunked).await;
     assert_eq!(status, 413, "{answer}");
-    // Not waited for: the length says it all.
+    // Hardly waited for: the length says it all.
     let announced = head(&scene, "Content-Length: 999999999999\r\n");
     let (status, answer) = raw::exchange(address, &announced).await;
     assert_eq!(status, 413, "{answer}");
     scene.assert_untouched("too large").await;
     scene.post(&body(1024)).await.expect(200);
+}
+
+/// A connection that closes on what is still on its way is reset, and the answer lost with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_all_of_a_large_body_first_sees_the_413() {
+    const BYTES: usize = 4_000_000;
+    let scene = Scene::new().await;
+    let address = scene.world.apps[0].proxy_addr();
+    let body = "x".repeat(BYTES);
+    let plain = format!("Content-Length: {BYTES}\r\n");
+    let chunked = format!("{BYTES:x}\r\n{body}\r\n0\r\n\r\n");
+    for (framing, body) in [
+        (plain.as_str(), &body),
+        ("Transfer-Encoding: chunked\r\n", &chunked),
+    ] {
+        let request = format!("{}{body}", head(&scene, framing));
+        // Reads only once everything is written.
+        let (status, answer) = raw::exchange(address, &request).await;
+        assert_eq!(status, 413, "{framing}: {answer}");
+        assert!(answer.contains("request_too_large"), "{answer}");
+    }
+    scene.assert_untouched("too large").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,6 +150,17 @@ async fn expect_100_continue_is_not_answered_where_the_request_is_refused() {
     let answer = raw.read_until("}").await;
     assert_eq!(raw::status(&answer), 400, "{answer}");
     scene.assert_untouched("refused").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expect_100_continue_is_not_answered_where_the_body_is_too_large() {
+    let scene = Scene::new().await;
+    let expecting = "Content-Length: 4000000\r\nExpect: 100-continue\r\n";
+    let mut raw = RawClient::connect(scene.world.apps[0].proxy_addr()).await;
+    raw.write(&head(&scene, expecting)).await;
+    let answer = raw.read_until("}").await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    scene.assert_untouched("too large").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
