@@ -33,6 +33,11 @@ impl Book {
         for kind in &settlement.flags {
             self.flag(row.id, *kind);
         }
+        if settlement.flags.contains(&FlagKind::ForeignReplay)
+            && let Some(owner) = facts.object_owner
+        {
+            self.hand_over_claims(&row, owner)?;
+        }
         if let Some(double) = &settlement.double_charge {
             self.record_double_charge(&row, double)?;
         }
@@ -61,6 +66,29 @@ impl Book {
             slot_taken: taken(row.slot_claim),
             intent_taken: taken(row.intent_claim),
         }
+    }
+
+    /// The object that `row` was given is counted at `owner`, which billed the same place before and came
+    /// back without its claims because `row` held them: they are the owner's again, or the place would
+    /// look free although it is billed.
+    fn hand_over_claims(
+        &mut self,
+        row: &Reservation,
+        owner: ReservationId,
+    ) -> Result<(), BookError> {
+        let Some(owner) = self.reservations.get(&owner).cloned() else {
+            return Ok(());
+        };
+        if place(row) != place(&owner) {
+            return Ok(());
+        }
+        let mut billed = owner.clone();
+        billed.slot_claim = owner.slot_claim.or(row.slot_claim);
+        billed.intent_claim = owner.intent_claim.or(row.intent_claim);
+        if billed == owner {
+            return Ok(());
+        }
+        self.put(billed)
     }
 
     /// The row is gone (a restored or lagging database): it is rebuilt as it was sent, unless the outcome
@@ -152,6 +180,13 @@ impl Book {
         }
         Ok(overdue.len())
     }
+}
+
+/// Where a create bills, and what.
+fn place(row: &Reservation) -> impl PartialEq + '_ {
+    let slot = (&row.account, &row.namespace, &row.billing_period);
+    let asked = (row.operation, row.amount, row.currency);
+    (slot, &row.customer, &row.reference, asked)
 }
 
 /// Whether the stored row is the one that was sent, told by what never changes of it. After a restore the

@@ -19,6 +19,7 @@ on_both!(
     what_is_unknown_is_held_and_sent_again,
     a_decline_frees_the_slot,
     money_that_moved_late_is_recorded,
+    a_place_that_is_billed_stays_taken,
     a_second_object_is_a_row_of_its_own,
     a_lost_row_is_rebuilt,
     more_than_reserved_stops_the_key,
@@ -136,6 +137,30 @@ async fn money_that_moved_late_is_recorded(place: Place) {
     let stopped = ledger.reserve(ask(&key, "cus_2", 1, "c")).await.unwrap();
     assert_eq!(refused(stopped), "VaultKeyStopped");
     settle(ledger, &other, paid("ch_2", 600)).await;
+    check_sums(ledger).await;
+    opened.close().await;
+}
+
+/// Two rows of one statement exchange their claims: the one that gives them up comes first.
+async fn a_place_that_is_billed_stays_taken(place: Place) {
+    let opened = place.open().await;
+    let ledger = &opened.ledger;
+    let key = vault_key(&[("usd", 1000)]);
+    issue(ledger, &key).await;
+    let first = reserve(ledger, ask(&key, "cus_1", 300, "a")).await;
+    settle(ledger, &first, Outcome::NotSent).await;
+    let second = reserve(ledger, ask(&key, "cus_1", 300, "a")).await;
+    settle(ledger, &first, paid("ch_1", 300)).await;
+    let replayed = settle(ledger, &second, paid("ch_1", 300)).await;
+    assert_eq!(replayed.state, State::Released);
+    assert_eq!(replayed.flags, [FlagKind::ForeignReplay]);
+    let billed = row(ledger, first.reservation()).await;
+    let claims = (billed.slot_claim, billed.intent_claim);
+    let reserved = first.reservation();
+    assert_eq!(claims, (reserved.slot_claim, reserved.intent_claim));
+    assert_eq!(used(ledger, &key).await, (0, 300));
+    let again = ledger.reserve(ask(&key, "cus_1", 300, "b")).await.unwrap();
+    assert!(matches!(again, Verdict::Read(existing) if existing.object_id == "ch_1"));
     check_sums(ledger).await;
     opened.close().await;
 }

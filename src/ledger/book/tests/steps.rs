@@ -134,6 +134,51 @@ fn money_that_moved_late_stops_the_key_only_where_it_passes_the_cap() {
     }
 }
 
+/// An operator gave the first row back in error and puts that right while its key is on its way again:
+/// Stripe answers both with one charge, and its place must not look free.
+#[test]
+fn a_place_that_is_billed_stays_taken_when_its_second_row_made_nothing() {
+    for proof in [settled("ch_1", 100), open("ch_1", 100)] {
+        let mut store = store(1000);
+        let first = send(&mut store, 100, "a");
+        let claims = (first.slot_claim, first.intent_claim);
+        store.settle(&first, Outcome::NotSent);
+        let second = send(&mut store, 100, "a");
+        store.settle(&first, proof.clone());
+        assert_eq!(store.rows[&first.id].slot_claim, None);
+        store.settle(&second, proof);
+        assert_eq!(store.rows[&second.id].state, State::Released);
+        let billed = &store.rows[&first.id];
+        assert_eq!((billed.slot_claim, billed.intent_claim), claims);
+        let again = store.reserve(&create("vk_one", "cus_1", 100, given("b")));
+        assert!(matches!(again, Verdict::Read(existing) if existing.object_id == "ch_1"));
+    }
+}
+
+/// The charge of another period under one key leaves this period free.
+#[test]
+fn a_foreign_charge_takes_no_place_but_its_own() {
+    let mut store = MemoryStore::new(
+        START,
+        [
+            vault_key("vk_one", 1000, OnDuplicate::Replay),
+            vault_key("vk_two", 1000, OnDuplicate::Replay),
+        ],
+    );
+    let july = Ask {
+        billing_period: "2026-07".to_owned(),
+        ..create("vk_two", "cus_1", 100, given("a"))
+    };
+    let billed = sent(store.reserve(&july)).reservation().clone();
+    store.settle(&billed, settled("ch_1", 100));
+    let claims = store.rows[&billed.id].slot_claim;
+    let august = send(&mut store, 100, "b");
+    store.settle(&august, settled("ch_1", 100));
+    assert_eq!(store.rows[&august.id].state, State::Released);
+    assert_eq!(store.rows[&billed.id].slot_claim, claims);
+    sent(store.reserve(&create("vk_one", "cus_1", 100, given("c"))));
+}
+
 #[test]
 fn a_lost_row_is_rebuilt_unless_there_is_nothing_to_remember() {
     let dead = Outcome::Dead {

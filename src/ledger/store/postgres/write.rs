@@ -77,8 +77,9 @@ type Statement<'q> = Query<'q, Postgres, PgArguments>;
 /// Writes the rows of charges. Every changed row must still be as it was loaded.
 pub(super) async fn charges(connection: &mut PgConnection, book: &Book) -> Result<(), StoreError> {
     caps(connection, book).await?;
-    // A row that was released gives its claims to one made in the same batch.
-    changed_reservations(connection, book).await?;
+    // A row that was released gives its claims to another of the same batch, old or new.
+    changed_reservations(connection, book, false).await?;
+    changed_reservations(connection, book, true).await?;
     new_reservations(connection, book).await?;
     new_requests(connection, book).await?;
     moved_requests(connection, book).await?;
@@ -124,14 +125,20 @@ async fn new_reservations(connection: &mut PgConnection, book: &Book) -> Result<
     run(connection, statement, rows).await
 }
 
+/// Those that take claims they did not hold, or all others.
 async fn changed_reservations(
     connection: &mut PgConnection,
     book: &Book,
+    taking: bool,
 ) -> Result<(), StoreError> {
     let (mut state, mut old_versions) = (StateColumns::default(), Vec::new());
-    for (id, version) in &book.changes().changed_reservations {
-        state.add(book.reservation(*id).ok_or_else(|| missing(id))?);
-        old_versions.push(*version);
+    let changes = book.changes();
+    for (id, version) in &changes.changed_reservations {
+        let row = book.reservation(*id).ok_or_else(|| missing(id))?;
+        if taking == (changes.changed_claims.contains(id) && row.holds_claims()) {
+            state.add(row);
+            old_versions.push(*version);
+        }
     }
     let rows = old_versions.len();
     let statement = bind_state(sqlx::query(UPDATE_RESERVATIONS), state).bind(old_versions);

@@ -25,16 +25,28 @@ macro_rules! state_assignments {
     };
 }
 
-/// Changes come before new rows: a row that was released gives its claims to one made in the same batch.
+/// Sets a row with its claims.
+macro_rules! claims_update {
+    ($rows:literal) => {
+        concat!(
+            "UPDATE reservations SET slot_claim = unhex(j.value->>18),
+                intent_claim = unhex(j.value->>19), holds_claims = j.value->>20, ",
+            state_assignments!(),
+            " FROM json_each(",
+            $rows,
+            ") AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; "
+        )
+    };
+}
+
+/// A row that was released gives its claims to another of the same batch, old or new: it comes first.
 const CHARGES: &str = concat!(
     "/* sqlite write::charges */
      UPDATE caps SET expected_total = j.value->>2, max_amount = j.value->>3,
         reserved = j.value->>4, settled = j.value->>5
      FROM json_each($1) AS j WHERE vault_key = j.value->>0 AND currency = j.value->>1; ",
-    "UPDATE reservations SET slot_claim = unhex(j.value->>18), intent_claim = unhex(j.value->>19),
-        holds_claims = j.value->>20, ",
-    state_assignments!(),
-    " FROM json_each($7) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
+    claims_update!("$7"),
+    claims_update!("$8"),
     "UPDATE reservations SET ",
     state_assignments!(),
     " FROM json_each($3) AS j WHERE reservations.id = j.value->>0 AND version = j.value->>1; ",
@@ -68,7 +80,7 @@ pub(super) async fn charges(
 ) -> Result<(), StoreError> {
     let changes = book.changes();
     let (mut caps, mut new, mut updated) = (JsonRows::new(), JsonRows::new(), JsonRows::new());
-    let mut claims = JsonRows::new();
+    let (mut freed, mut taken) = (JsonRows::new(), JsonRows::new());
     let (mut requests, mut moved, mut flags) = (JsonRows::new(), JsonRows::new(), JsonRows::new());
     for (vault_key, currency) in &changes.changed_caps {
         let cap = book.cap(vault_key, *currency);
@@ -80,8 +92,13 @@ pub(super) async fn charges(
     for (id, version) in &changes.changed_reservations {
         let row = book.reservation(*id).ok_or_else(|| missing(id))?;
         if changes.changed_claims.contains(id) {
-            add_changed(&mut claims, row, *version);
-            add_claims(&mut claims, row);
+            let claims = if row.holds_claims() {
+                &mut taken
+            } else {
+                &mut freed
+            };
+            add_changed(claims, row, *version);
+            add_claims(claims, row);
         } else {
             add_changed(&mut updated, row, *version);
         }
@@ -103,7 +120,9 @@ pub(super) async fn charges(
             .text_or_null(row.customer.as_deref())
             .int(book.now().0);
     }
-    let rows = [&caps, &new, &updated, &requests, &moved, &flags, &claims];
+    let rows = [
+        &caps, &new, &updated, &requests, &moved, &flags, &freed, &taken,
+    ];
     let expected: u64 = rows.iter().map(|rows| rows.len()).sum();
     if expected == 0 {
         return Ok(());
@@ -115,7 +134,8 @@ pub(super) async fn charges(
         .bind(requests.into_text())
         .bind(moved.into_text())
         .bind(flags.into_text())
-        .bind(claims.into_text())
+        .bind(freed.into_text())
+        .bind(taken.into_text())
         .execute(connection)
         .await
         .map_err(super::write_error)?;
