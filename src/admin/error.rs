@@ -154,9 +154,11 @@ impl AdminError {
             Self::Control(ControlError::CapOverflow) => {
                 (S::BAD_REQUEST, INVALID_REQUEST, "parameter_invalid_integer")
             }
-            Self::Control(ControlError::NotResolvable(_) | ControlError::OtherObject(_)) => {
-                (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable")
-            }
+            Self::Control(
+                ControlError::NotResolvable(_)
+                | ControlError::OtherObject(_)
+                | ControlError::ObjectTaken(_),
+            ) => (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable"),
             Self::EvidenceContradicts(_) => (S::CONFLICT, INVALID_REQUEST, "evidence_contradicts"),
             Self::EvidenceUnread { .. } => (S::CONFLICT, INVALID_REQUEST, "evidence_unread"),
             Self::Ledger(LedgerError::Unavailable) => {
@@ -179,7 +181,8 @@ impl AdminError {
                 Some("id".to_owned())
             }
             Self::Control(ControlError::CapOverflow) => Some("expected_total".to_owned()),
-            Self::EvidenceUnread { .. } | Self::Control(ControlError::OtherObject(_)) => {
+            Self::EvidenceUnread { .. }
+            | Self::Control(ControlError::OtherObject(_) | ControlError::ObjectTaken(_)) => {
                 Some("object_id".to_owned())
             }
             _ => None,

@@ -268,6 +268,12 @@ pub enum ControlError {
     /// The evidence names another object than the reservation's own.
     #[error("the reservation's object is {0}: evidence of another one does not resolve it")]
     OtherObject(String),
+    /// The evidence names the object of another reservation.
+    #[error(
+        "that object is counted by the reservation {0}: name the one that this reservation made, or resolve it \
+         as released if it made none"
+    )]
+    ObjectTaken(ReservationId),
 }
 
 /// What the writer answers, one for each [`Work`].

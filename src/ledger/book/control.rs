@@ -228,6 +228,11 @@ impl Book {
                 }
                 let (object_id, amount) = (object_id.clone(), *amount);
                 let outcome = Outcome::Settled { object_id, amount };
+                // One object is counted once. From Stripe that would say that this row made nothing; of an
+                // operator's word it is not known which half is wrong.
+                if let Some(owner) = self.foreign_owner(&row, &outcome) {
+                    return Ok(Err(ControlError::ObjectTaken(owner)));
+                }
                 self.settle(&Report {
                     reservation: row,
                     outcome,

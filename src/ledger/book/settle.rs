@@ -91,6 +91,16 @@ impl Book {
         self.put(billed)
     }
 
+    /// The reservation that already counts the object which `outcome` names for a row without one.
+    pub(super) fn foreign_owner(
+        &self,
+        row: &Reservation,
+        outcome: &Outcome,
+    ) -> Option<ReservationId> {
+        let owner = self.settle_facts(row, outcome).object_owner?;
+        (row.object_id.is_none() && owner != row.id).then_some(owner)
+    }
+
     /// The row is gone (a restored or lagging database): it is rebuilt as it was sent, unless the outcome
     /// says that there is nothing to remember. What its amount was reserved from may be spent since: then
     /// the key stops, as after any late proof.

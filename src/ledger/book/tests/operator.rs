@@ -1,7 +1,7 @@
 //! An operator's commands: caps, keys, resolutions, and the chain of the audit log.
 
 use super::audit_hash;
-use super::steps::{books, send, settled};
+use super::steps::{books, send, sent, settled};
 use super::*;
 use crate::ledger::command::{ControlKey, Subject};
 
@@ -143,13 +143,36 @@ fn evidence_that_is_counted_elsewhere_is_not_counted_again() {
     let Verdict::Send(ticket) = store.reserve(&ask) else {
         panic!("it is another customer");
     };
-    store.settle(ticket.reservation(), Outcome::Unknown);
-    store
-        .control(resolve(ticket.reservation(), moved("ch_1")))
-        .unwrap();
-    books(&store, (0, 100, KeyStatus::Active));
-    let entry = store.audit.last().unwrap();
-    assert_eq!(entry.detail, "held to released, settled 0");
+    let row = ticket.reservation();
+    let above_its_reserve = Resolution::Settled {
+        amount: minor(101),
+        object_id: "ch_1".to_owned(),
+    };
+    // Neither counted twice nor given back on a word that contradicts itself, in whatever state.
+    for (before, reserved) in [(Outcome::Unknown, 100), (Outcome::NotSent, 0)] {
+        store.settle(row, before);
+        let stands = store.rows[&row.id].clone();
+        for resolution in [moved("ch_1"), above_its_reserve.clone()] {
+            let refused = store.control(resolve(row, resolution));
+            assert_eq!(refused, Err(ControlError::ObjectTaken(owner.id)));
+            assert_eq!(store.rows[&row.id], stands);
+            books(&store, (reserved, 100, KeyStatus::Active));
+        }
+        assert!(store.audit.is_empty());
+    }
+}
+
+/// A capture through another vault key counts the object until it is told who made it: both do.
+#[test]
+fn evidence_of_an_object_that_a_capture_adopted_is_taken_by_the_row_that_made_it() {
+    let mut store = store(1000);
+    let row = send(&mut store, 100, "a");
+    store.settle(&row, Outcome::Unknown);
+    let ask = capture("vk_one", "ch_1", 100, given("b"));
+    let adopted = sent(store.reserve(&ask)).reservation().clone();
+    store.settle(&adopted, settled("ch_1", 100));
+    store.control(resolve(&row, moved("ch_1"))).unwrap();
+    books(&store, (0, 200, KeyStatus::Active));
 }
 
 #[test]
