@@ -148,6 +148,26 @@ async fn what_stripe_contradicts_is_not_believed() {
     server.stop().await;
 }
 
+/// Nor where the operator's word is to be taken for it: one charge is counted once.
+#[tokio::test]
+async fn a_charge_that_another_reservation_counts_resolves_nothing() {
+    let server = Server::start().await;
+    billed(&server).await;
+    let owner = of_customer(&server, "cus_1").await;
+    let held = of_customer(&server, "cus_2").await;
+    for amount in [9900, 9901] {
+        let settled = json!({"state": "settled", "amount": amount, "unread": true,
+            "object_id": owner["object_id"], "reason": "seen in the Dashboard"});
+        let answer = server.post(&resolve_path(&held), &settled).await;
+        assert_eq!(answer.verdict(), "409 reservation_not_resolvable object_id");
+        let message = answer.json()["error"]["message"].to_string();
+        assert!(message.contains(owner["id"].as_str().unwrap()), "{message}");
+    }
+    assert_eq!(of_customer(&server, "cus_2").await, held);
+    scene::check_sums(&server.opened.ledger).await;
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn releasing_frees_the_cap() {
     let server = Server::start().await;
