@@ -262,9 +262,13 @@ impl Reconciler {
             }
             None => Vec::new(),
         };
+        if rows.iter().any(|row| row.state == State::InFlight) {
+            // Its answer says whose the charge is. A row given back before it, under the same key, did not
+            // make it.
+            return Ok(());
+        }
         for row in &rows {
-            let unknown = row.object_id.is_none() && row.operation.creates();
-            let sought = unknown && row.state != State::InFlight;
+            let sought = row.object_id.is_none() && row.operation.creates();
             if sought && check_made_by(row, &super::scan::candidate(facts)).is_ok() {
                 return self.follow(row, charge_id).await;
             }

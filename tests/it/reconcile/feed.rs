@@ -139,6 +139,45 @@ async fn a_charge_whose_answer_is_late_went_nowhere() {
     }
 }
 
+/// Stripe did nothing the first time, and made the charge the second time, under the same key. While that
+/// answer is on its way the charge is not taken for the first row's, which was given back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_charge_is_not_taken_for_an_earlier_row_of_its_key() {
+    for kind in LEDGERS {
+        let world = reconciling(kind, 1).await;
+        let key = world.issue(10_000, json!({})).await;
+        let ask = || {
+            let charge = Charge {
+                idempotency_key: Some("the-same"),
+                ..Charge::default()
+            };
+            world.charge(&key, charge)
+        };
+        let busy = Fault::new(FaultKind::RateLimit429).method("POST").once();
+        world.sandbox.add_fault(busy);
+        ask().await.expect(429);
+        let at = Moment::AfterCommit;
+        let gate = Fault::new(FaultKind::Gate { at }).method("POST");
+        world.sandbox.add_fault(gate.customer("cus_1"));
+        let follow = async {
+            world.sandbox.wait_until_held(1).await;
+            mark(&world, "cus_9").await;
+            world.clock.advance(SETTLED);
+            until_bypassed(&world, 1).await;
+            until_state(&world, "cus_1", "settled").await;
+            world.sandbox.release_gate();
+        };
+        let (answer, ()) = tokio::join!(ask(), follow);
+        answer.expect(200);
+        let rows = world.operator().reservations("customer=cus_1").await;
+        let states: Vec<_> = rows.iter().map(|row| &row["state"]).collect();
+        assert_eq!(states, ["settled", "released"], "{rows:?}");
+        let late = world.operator().flagged(&key, "late_settlement").await;
+        assert_eq!(late, 0);
+        world.assert_balanced_but_for(&key, 100).await;
+    }
+}
+
 /// More events than one stretch may have pages, after a long pause.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_feed_is_read_in_shorter_stretches() {
