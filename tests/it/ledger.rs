@@ -5,6 +5,7 @@ mod charges;
 mod control;
 mod durability;
 mod faults;
+mod feed;
 mod history;
 mod opening;
 pub(crate) mod place;

@@ -5,6 +5,7 @@ mod feed;
 mod limits;
 mod lost;
 mod open;
+mod told;
 mod write_off;
 
 use http::Method;

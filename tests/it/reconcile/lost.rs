@@ -59,6 +59,36 @@ async fn a_decline_whose_answer_was_lost_gives_the_money_back() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn each_account_is_asked_for_its_own() {
+    for kind in LEDGERS {
+        let world = reconciling(kind, 1).await;
+        let key = world.issue(100_000, json!({ "accounts": ["acct_a", "acct_b"] }));
+        let key = key.await;
+        let lost = Fault::new(FaultKind::CommitThenFin).method("POST");
+        world.sandbox.add_fault(lost.times(3));
+        for account in ["acct_a", "acct_b", ""] {
+            let mut charge = Charge {
+                customer: "cus_1",
+                ..Charge::default()
+            };
+            if !account.is_empty() {
+                charge.headers.push(("stripe-account", account));
+            }
+            world.charge(&key, charge).await.expect(504);
+        }
+        until("all three are settled", async || {
+            let rows = world.reservations(&key).await;
+            rows.iter()
+                .all(|row| row["state"] == "settled")
+                .then_some(())
+        })
+        .await;
+        assert_eq!(world.made().len(), 3);
+        world.assert_balanced(&key).await;
+    }
+}
+
 /// Charges straight at Stripe, under an idempotency key that is a reservation's.
 async fn charge_past_the_proxy(world: &World, key: &str, body: &str) {
     let bearer = format!("Bearer {REAL_KEY}");

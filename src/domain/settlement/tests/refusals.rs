@@ -26,6 +26,33 @@ fn an_unknown_outcome_holds_what_this_send_left_in_flight() {
 }
 
 #[test]
+fn a_server_error_is_kept_in_mind_until_something_is_proven() {
+    let error = Outcome::ServerError;
+    let in_flight = row(State::InFlight, None);
+    let report = current(&in_flight, &error);
+    let held = (State::Held, 100, 0);
+    let after = check("in flight", &in_flight, &report, &FACTS, held, &[]).row;
+    assert!(after.server_error);
+    let report = older(&in_flight, &error);
+    let late = settle(&in_flight, &report, &FACTS).row;
+    assert!(
+        late.server_error && late.state == State::InFlight,
+        "an older send's"
+    );
+    let report = current(&after, &Outcome::StoredRefusal);
+    assert!(!settle(&after, &report, &FACTS).row.server_error);
+    for state in [
+        State::Open,
+        State::Settled,
+        State::Released,
+        State::WrittenOff,
+    ] {
+        let row = row(state, object_of(state));
+        unchanged(state.as_str(), &row, &current(&row, &error));
+    }
+}
+
+#[test]
 fn a_send_that_did_nothing_gives_back_only_where_it_was_the_only_one() {
     for outcome in [Outcome::NotSent, Outcome::RefusedThisSend] {
         for state in [State::InFlight, State::Held] {
