@@ -17,7 +17,7 @@ pub fn echo(text: &str) -> String {
 }
 
 /// The text without the words that begin like a key.
-fn masked(text: &str) -> String {
+pub fn masked(text: &str) -> String {
     let ends_word = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
     let mut masked = String::with_capacity(text.len());
     for piece in text.split_inclusive(ends_word) {

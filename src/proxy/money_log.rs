@@ -12,12 +12,12 @@ use super::classify::Judged;
 use super::forward::Forwarded;
 use super::respond::Answered;
 use super::settle::Recorded;
+use crate::domain::echo::masked;
 use crate::domain::flag::FlagKind;
 use crate::domain::id::ReservationId;
 use crate::domain::outcome::Outcome;
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::State;
-use crate::domain::secret::masked;
 use crate::ledger::command::{Existing, Refused};
 use crate::telemetry::metrics::{Decision, DuplicateAction, Tally};
 

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::domain::secret::masked;
+use crate::domain::echo::masked;
 
 /// What a client names a send with. Unlike `Idempotency-Key` it says nothing about the charge: it goes
 /// to Stripe as it came, and no decision depends on it.
