@@ -159,7 +159,7 @@ pub(super) async fn judge(
                 money,
                 customer: found.customer,
                 target: Some(found.target),
-                canonical_body: judged.canonical_body,
+                canonical_body: judged.canonical_body(money.amount),
             };
             (parameters, judged.expand_query)
         }

@@ -79,10 +79,9 @@ pub struct JudgedCharge {
 pub struct JudgedCapture {
     /// How much to capture; `None` for all that is authorised.
     pub amount: Option<AmountMinor>,
-    /// What to send, and what the fingerprint is made of.
-    pub canonical_body: String,
     /// The client's `expand` as a query string, for reading the charge instead; empty without one.
     pub expand_query: String,
+    form: FormTree,
 }
 
 /// Judges the body of `POST /v1/charges`; `headers` are the request's, for the content type.
@@ -112,9 +111,20 @@ pub fn judge_capture(body: &[u8], headers: &HeaderMap) -> Result<JudgedCapture, 
         amount: amount
             .map(|text| parse_amount("amount", text))
             .transpose()?,
-        canonical_body: form.serialise(),
         expand_query: form.expand_query(),
+        form,
     })
+}
+
+impl JudgedCapture {
+    /// What to send for a capture of `amount`, and what the fingerprint is made of. It names the amount
+    /// even where the client did not: no more is captured than is reserved, and a body that is empty
+    /// would leave without a last look at its time (ADR 2).
+    pub fn canonical_body(&self, amount: AmountMinor) -> String {
+        let mut form = self.form.clone();
+        form.normalise("amount", &amount.to_string());
+        form.serialise()
+    }
 }
 
 fn form(body: &[u8], headers: &HeaderMap, taken: &[&str]) -> Result<FormTree, BadParameter> {
