@@ -15,7 +15,19 @@ use crate::domain::time::UnixMs;
 /// The system's clock, and an offset that only tests and the sandbox move. Clones share the offset.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
+    source: Source,
     offset_ms: Arc<AtomicI64>,
+}
+
+/// Where the time comes from.
+#[derive(Clone, Debug, Default)]
+enum Source {
+    /// The operating system.
+    #[default]
+    System,
+    /// The runtime's own clock, which a test stops and moves; the first instant is the second's time.
+    #[cfg(test)]
+    Runtime(tokio::time::Instant, UnixMs),
 }
 
 /// A point on this machine's clock since boot, which goes on while the machine is suspended. It
@@ -29,22 +41,24 @@ impl Clock {
         Self::default()
     }
 
+    /// The runtime's clock in place of the system's, beginning now at `started`: a test stops and moves
+    /// it, and both clocks of every process in it go by it.
+    #[cfg(test)]
+    pub(crate) fn of_the_runtime(started: UnixMs) -> Self {
+        Self {
+            source: Source::Runtime(tokio::time::Instant::now(), started),
+            offset_ms: Arc::default(),
+        }
+    }
+
     /// The time of day.
     pub fn now(&self) -> UnixMs {
-        #[expect(clippy::disallowed_methods, reason = "the one place that reads it")]
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        UnixMs(millis(since_epoch.unwrap_or_default())).plus_ms(self.offset_ms())
+        self.source.time_of_day().plus_ms(self.offset_ms())
     }
 
     /// The time since boot, for deadlines that a suspended machine must not outlive (design §2.4).
     pub fn boot(&self) -> BootMs {
-        // macOS has no CLOCK_BOOTTIME; its monotonic clock counts suspension.
-        #[cfg(target_os = "linux")]
-        let id = ClockId::Boottime;
-        #[cfg(not(target_os = "linux"))]
-        let id = ClockId::Monotonic;
-        let since_boot = Duration::try_from(clock_gettime(id)).unwrap_or_default();
-        BootMs(millis(since_boot).saturating_add(self.offset_ms()))
+        BootMs(self.source.since_boot_ms().saturating_add(self.offset_ms()))
     }
 
     /// How far the clock was moved.
@@ -55,6 +69,35 @@ impl Clock {
     /// Moves this clock and all its clones forward. For tests and the sandbox.
     pub fn advance(&self, by: Duration) {
         self.offset_ms.fetch_add(millis(by), Ordering::AcqRel);
+    }
+}
+
+impl Source {
+    fn time_of_day(&self) -> UnixMs {
+        match self {
+            Self::System => {
+                #[expect(clippy::disallowed_methods, reason = "the one place that reads it")]
+                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+                UnixMs(millis(since_epoch.unwrap_or_default()))
+            }
+            #[cfg(test)]
+            Self::Runtime(first, started) => started.plus_ms(millis(first.elapsed())),
+        }
+    }
+
+    fn since_boot_ms(&self) -> i64 {
+        match self {
+            Self::System => {
+                // macOS has no CLOCK_BOOTTIME; its monotonic clock counts suspension.
+                #[cfg(target_os = "linux")]
+                let id = ClockId::Boottime;
+                #[cfg(not(target_os = "linux"))]
+                let id = ClockId::Monotonic;
+                millis(Duration::try_from(clock_gettime(id)).unwrap_or_default())
+            }
+            #[cfg(test)]
+            Self::Runtime(first, _) => millis(first.elapsed()),
+        }
     }
 }
 
@@ -91,6 +134,16 @@ mod tests {
         assert_eq!(clock.offset_ms(), 86_400_000);
         assert!(clock.now().ms_since(now) >= 86_400_000);
         assert!(clock.boot() >= boot.after(Duration::from_hours(24)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_runtimes_clock_stands_until_it_is_moved() {
+        let clock = Clock::of_the_runtime(UnixMs(1000));
+        let boot = clock.boot();
+        assert_eq!(clock.now(), UnixMs(1000));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert_eq!(clock.now(), UnixMs(31_000));
+        assert_eq!(clock.boot(), boot.after(Duration::from_secs(30)));
     }
 
     #[test]

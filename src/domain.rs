@@ -12,6 +12,8 @@ pub mod evidence;
 pub mod flag;
 pub mod id;
 pub mod idempotency;
+#[cfg(test)]
+pub(crate) mod mistake;
 pub mod money;
 pub mod operation;
 pub mod outcome;

@@ -15,6 +15,8 @@ mod open;
 mod pin;
 mod reads;
 mod schema;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod store;
 mod writer;
 

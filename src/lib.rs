@@ -37,3 +37,7 @@ pub mod reconcile;
 pub mod sandbox;
 pub mod stripe;
 pub mod telemetry;
+
+#[cfg(test)]
+#[path = "../tests/simulation/root.rs"]
+mod simulation;

@@ -23,6 +23,9 @@ mod reserve;
 mod respond;
 mod server;
 mod settle;
+#[cfg(test)]
+pub(crate) mod simulated;
+mod tasks;
 mod upstream;
 
 use std::sync::{Arc, OnceLock};
@@ -30,7 +33,6 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::domain::idempotency::KeyScope;
@@ -40,10 +42,11 @@ use crate::telemetry::metrics::Metrics;
 
 pub use breaker::BreakerSettings;
 pub use server::{Drain, serve};
-pub use upstream::{KeyOwner, RealKey, Upstream, UpstreamError, UpstreamSettings};
+pub use upstream::{KeyOwner, RealKey, Upstream, UpstreamError, UpstreamSettings, WayError};
 
 use breaker::Breaker;
 use key_cache::KeyCache;
+use tasks::Tasks;
 
 /// The bounds of the data plane.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +103,7 @@ pub struct Proxy {
     settings: ProxySettings,
     permits: Arc<Semaphore>,
     metrics: Arc<Metrics>,
-    tasks: TaskTracker,
+    tasks: Tasks,
     draining: CancellationToken,
 }
 
@@ -128,6 +131,16 @@ pub struct Parts {
 impl Proxy {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Arc<Self> {
+        Self::with(parts, Tasks::default())
+    }
+
+    /// As [`Self::new`], but every task it starts belongs to `owner`.
+    #[cfg(test)]
+    pub(crate) fn owned_by(owner: simulated::Owner, parts: Parts) -> Arc<Self> {
+        Self::with(parts, Tasks::owned_by(owner))
+    }
+
+    fn with(parts: Parts, tasks: Tasks) -> Arc<Self> {
         let upstream = Arc::new(parts.upstream);
         Arc::new(Self {
             keys: KeyCache::new(parts.ledger.clone()),
@@ -136,6 +149,7 @@ impl Proxy {
             breaker: Arc::new(Breaker::new(
                 parts.breaker,
                 Arc::clone(&upstream),
+                tasks.clone(),
                 Arc::clone(&parts.metrics),
             )),
             upstream,
@@ -143,7 +157,7 @@ impl Proxy {
             settings: parts.settings,
             permits: Arc::new(Semaphore::new(parts.settings.in_flight_max)),
             metrics: parts.metrics,
-            tasks: TaskTracker::new(),
+            tasks,
             draining: parts.draining,
         })
     }
@@ -171,8 +185,7 @@ impl Proxy {
 
     /// Waits until every send has its outcome recorded.
     pub async fn finish(&self) {
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.tasks.finish().await;
     }
 
     fn is_draining(&self) -> bool {

@@ -76,17 +76,32 @@ impl Ledger {
         times: SendTimes,
         observer: Arc<dyn WriterObserver>,
     ) -> (Self, JoinHandle<()>) {
+        let (ledger, writer, sweep) = Self::over(store, reads, times, observer);
+        tokio::spawn(sweep);
+        (ledger, tokio::spawn(writer))
+    }
+
+    /// The handle, the writer and the sweep: whoever has those two runs them, or stops running them.
+    pub(crate) fn over(
+        store: impl Store,
+        reads: Reads,
+        times: SendTimes,
+        observer: Arc<dyn WriterObserver>,
+    ) -> (
+        Self,
+        impl Future<Output = ()> + Send,
+        impl Future<Output = ()> + Send,
+    ) {
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writable = Writable::yes();
-        let writer = Writer::new(store, times, queue, writable.clone(), observer);
-        let writer = tokio::spawn(writer.run());
-        tokio::spawn(sweep(commands.downgrade()));
+        let writer = Writer::new(store, times, queue, writable.clone(), observer).run();
+        let sweep = sweep(commands.downgrade());
         let ledger = Self {
             commands,
             reads,
             writable,
         };
-        (ledger, writer)
+        (ledger, writer, sweep)
     }
 
     /// Decides a request that can move money; the answer comes after its commit.

@@ -3,6 +3,8 @@
 mod lists;
 mod query;
 mod roll_up;
+#[cfg(test)]
+pub(crate) mod source;
 mod standing;
 
 use crate::domain::flag::FlagKind;

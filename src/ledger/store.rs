@@ -1,7 +1,7 @@
 //! What a database does for the writer: load the working set, write the difference, commit.
 
 mod control;
-mod encode;
+pub(crate) mod encode;
 mod feed;
 pub(crate) mod postgres;
 pub(crate) mod rows;

@@ -17,6 +17,17 @@ const REST_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The body of every answer.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
+/// A body of bytes, whoever sends it.
+pub(crate) trait AnyBody:
+    Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin
+{
+}
+
+impl<B> AnyBody for B where
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin
+{
+}
+
 /// Why a body was not collected.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum BodyError {
@@ -65,7 +76,7 @@ pub(super) fn announces_more(body: &impl Body, bytes_max: usize) -> bool {
 /// Reads a client's body, at most `bytes_max` and for at most `time_max`. Of one that is too large, a bounded
 /// rest is read off, so that its client comes to see the answer.
 pub(super) async fn receive(
-    mut body: Incoming,
+    mut body: impl AnyBody,
     bytes_max: usize,
     time_max: Duration,
 ) -> Result<Bytes, BodyError> {
@@ -78,7 +89,7 @@ pub(super) async fn receive(
     received
 }
 
-async fn read_off(mut body: Incoming) {
+async fn read_off(mut body: impl AnyBody) {
     let mut left = REST_BYTES_MAX;
     while let Some(Ok(frame)) = body.frame().await {
         let read = frame.data_ref().map_or(0, Bytes::len);

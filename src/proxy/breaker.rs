@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::tasks::Tasks;
 use super::upstream::Upstream;
 use crate::domain::refusal::Refusal;
 use crate::telemetry::metrics::Metrics;
@@ -22,6 +23,7 @@ pub struct BreakerSettings {
 pub(super) struct Breaker {
     settings: BreakerSettings,
     upstream: Arc<Upstream>,
+    tasks: Tasks,
     metrics: Arc<Metrics>,
     unknown_in_a_row: AtomicU32,
     open: AtomicBool,
@@ -31,11 +33,13 @@ impl Breaker {
     pub(super) fn new(
         settings: BreakerSettings,
         upstream: Arc<Upstream>,
+        tasks: Tasks,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             settings,
             upstream,
+            tasks,
             metrics,
             unknown_in_a_row: AtomicU32::new(0),
             open: AtomicBool::new(false),
@@ -66,7 +70,7 @@ impl Breaker {
         {
             self.metrics.breaker(true);
             tracing::error!(in_a_row, "Stripe's outcomes are unknown: money is refused");
-            tokio::spawn(Arc::clone(self).probe());
+            self.tasks.spawn_aside(Arc::clone(self).probe());
         }
     }
 
@@ -121,7 +125,12 @@ mod tests {
         };
         let metrics = Arc::new(Metrics::new().unwrap());
         let upstream = Upstream::new(upstream, Clock::system(), key, Arc::clone(&metrics));
-        Arc::new(Breaker::new(settings, Arc::new(upstream), metrics))
+        Arc::new(Breaker::new(
+            settings,
+            Arc::new(upstream),
+            Tasks::default(),
+            metrics,
+        ))
     }
 
     #[tokio::test]

@@ -7,13 +7,12 @@ use bytes::Bytes;
 use http::header::EXPECT;
 use http::request;
 use http::{Method, Request};
-use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::authenticate::authenticate;
-use super::body::{self, BodyError};
+use super::body::{self, AnyBody, BodyError};
 use super::classify::{Judged, Work, classify, judge};
 use super::money_log::{MoneyLine, Unjudged};
 use super::resend::Sends;
@@ -37,7 +36,7 @@ enum Accepted {
 
 impl Proxy {
     /// Answers one request. Every failure becomes an answer in Stripe's envelope.
-    pub(super) async fn handle(self: Arc<Self>, request: Request<Incoming>) -> Response {
+    pub(crate) async fn handle(self: Arc<Self>, request: Request<impl AnyBody>) -> Response {
         let (parts, incoming) = request.into_parts();
         let mut tally = self.metrics.request();
         let mut line = Unjudged::start(&parts);
@@ -57,7 +56,7 @@ impl Proxy {
     async fn accept(
         self: &Arc<Self>,
         parts: &request::Parts,
-        incoming: Incoming,
+        incoming: impl AnyBody,
         tally: &mut Tally,
         line: &mut Unjudged,
     ) -> Result<Accepted, Refused> {
@@ -89,7 +88,7 @@ impl Proxy {
     async fn receive(
         &self,
         parts: &request::Parts,
-        incoming: Incoming,
+        incoming: impl AnyBody,
         tally: &mut Tally,
     ) -> Result<Bytes, Refused> {
         let bytes_max = self.settings.body_bytes_max;

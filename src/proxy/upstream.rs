@@ -1,6 +1,9 @@
 //! The way to Stripe: one pooled client, the real key, and the proof of what was not sent.
 
+#[cfg(test)]
+pub(crate) mod carrier;
 mod guarded;
+mod way;
 
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -12,25 +15,16 @@ use http::header::{
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 
-use super::body;
 use crate::clock::{BootMs, Clock};
 use crate::domain::operation::MoneyOperation;
 use crate::telemetry::metrics::{Metrics, Operation, UpstreamStatus};
 use guarded::{Guard, GuardedBody};
+use way::Way;
 
-/// Largest answer that is kept in memory: a charge with everything expanded is some 20 kB.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
-
-/// A pooled connection that Stripe closes while a request is on its way would leave the outcome
-/// unknown, so idle ones are dropped well before a server does it.
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+pub use way::WayError;
 
 /// How long a read on behalf of the proxy itself may take.
 const OWN_READ_TIMEOUT: Duration = Duration::from_secs(15);
@@ -79,10 +73,10 @@ impl std::fmt::Debug for RealKey {
 pub enum UpstreamError {
     /// No byte of the request's body left: Stripe cannot have executed it.
     #[error("nothing was sent")]
-    NotSent(#[source] Option<hyper_util::client::legacy::Error>),
+    NotSent(#[source] Option<WayError>),
     /// Sent, at least in part, and no complete answer came: the connection ended.
     #[error("no complete answer came")]
-    NoAnswer(#[source] Option<hyper_util::client::legacy::Error>),
+    NoAnswer(#[source] Option<WayError>),
     /// Sent, at least in part, and no complete answer came in time.
     #[error("no complete answer came in time")]
     TimedOut,
@@ -153,7 +147,7 @@ pub(super) struct MoneySend {
 /// The client and the real key.
 #[derive(Debug)]
 pub struct Upstream {
-    client: Client<HttpsConnector<HttpConnector>, GuardedBody>,
+    way: Way,
     scheme: Scheme,
     authority: Authority,
     timeout: Duration,
@@ -170,24 +164,8 @@ impl Upstream {
         key: RealKey,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(settings.connect_timeout));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(settings.tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-            // On by default: it would send a POST again on its own judgement.
-            .retry_canceled_requests(false)
-            .set_host(true)
-            .build(connector);
         Self {
-            client,
+            way: Way::network(settings.tls, settings.connect_timeout),
             scheme: settings.scheme,
             authority: settings.authority,
             timeout: settings.timeout,
@@ -225,14 +203,13 @@ impl Upstream {
         let body = GuardedBody::guarded(send.body.clone(), guard.clone());
         let request = self.request(Method::POST, &send.path, headers, body)?;
         let began = Instant::now();
-        let exchange = tokio::time::timeout_at(send.answer_by, self.exchange(request));
+        let exchange = tokio::time::timeout_at(send.answer_by, self.way.exchange(request));
         let answered = match exchange.await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(ExchangeError::Request(error))) if guard.close() || error.is_connect() => {
+            Ok(Err(error)) if error.is_connect() || (error.is_request() && guard.close()) => {
                 Err(UpstreamError::NotSent(Some(error)))
             }
-            Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
-            Ok(Err(ExchangeError::Body)) => Err(UpstreamError::NoAnswer(None)),
+            Ok(Err(error)) => Err(UpstreamError::NoAnswer(Some(error))),
             Err(_elapsed) if guard.close() => Err(UpstreamError::NotSent(None)),
             Err(_elapsed) => Err(UpstreamError::TimedOut),
         };
@@ -270,10 +247,10 @@ impl Upstream {
         let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
         let limit = self.timeout.min(OWN_READ_TIMEOUT);
         let began = Instant::now();
-        let read = match tokio::time::timeout(limit, self.exchange(request)).await {
+        let read = match tokio::time::timeout(limit, self.way.exchange(request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(ExchangeError::Request(error))) => Err(UpstreamError::NoAnswer(Some(error))),
-            Ok(Err(ExchangeError::Body)) | Err(_) => Err(UpstreamError::NoAnswer(None)),
+            Ok(Err(error)) => Err(UpstreamError::NoAnswer(Some(error))),
+            Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
         };
         self.count(operation, began, whole_status(&read));
         read
@@ -287,7 +264,7 @@ impl Upstream {
     ) -> Result<Response<Incoming>, UpstreamError> {
         let request = self.request(Method::GET, path_and_query, headers, GuardedBody::empty())?;
         let began = Instant::now();
-        let read = match tokio::time::timeout(self.timeout, self.client.request(request)).await {
+        let read = match tokio::time::timeout(self.timeout, self.way.begin(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(UpstreamError::NoAnswer(Some(error))),
             Err(_elapsed) => Err(UpstreamError::NoAnswer(None)),
@@ -343,22 +320,6 @@ impl Upstream {
         }
     }
 
-    async fn exchange(&self, request: Request<GuardedBody>) -> Result<Answer, ExchangeError> {
-        let response = self
-            .client
-            .request(request)
-            .await
-            .map_err(ExchangeError::Request)?;
-        let (parts, incoming) = response.into_parts();
-        let body = body::collect(incoming, ANSWER_BYTES_MAX).await;
-        let body = body.map_err(|_| ExchangeError::Body)?;
-        Ok(Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        })
-    }
-
     fn request(
         &self,
         method: Method,
@@ -389,9 +350,4 @@ impl Upstream {
         *request.headers_mut() = headers;
         Ok(request)
     }
-}
-
-enum ExchangeError {
-    Request(hyper_util::client::legacy::Error),
-    Body,
 }

@@ -10,6 +10,8 @@ mod tests;
 use http::{HeaderMap, StatusCode};
 
 use self::error::ErrorType;
+#[cfg(test)]
+use crate::domain::mistake::{Mistake, is_planted};
 use crate::domain::money::Currency;
 use crate::domain::outcome::Outcome;
 
@@ -42,6 +44,13 @@ impl Answer<'_> {
 pub fn create_outcome(answer: &Answer<'_>, currency: Currency) -> Outcome {
     match Proof::of(answer) {
         Proof::Success => charge_outcome(answer, currency),
+        #[cfg(test)]
+        Proof::Refused(_)
+            if answer.status == StatusCode::UNAUTHORIZED
+                && is_planted(Mistake::ReleaseOn401AfterAnUnprovenSend) =>
+        {
+            Outcome::StoredRefusal
+        }
         // Stripe stored the refusal: whatever was sent under this key came to nothing.
         Proof::Refused(_) if answer.is_replayed() => Outcome::StoredRefusal,
         Proof::Refused(ErrorType::Card) => Outcome::StoredRefusal,

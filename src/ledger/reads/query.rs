@@ -51,6 +51,8 @@ pub struct Reads {
 enum Pools {
     Sqlite(SqlitePool, Box<SqliteConnectOptions>),
     Postgres(PgPool),
+    #[cfg(test)]
+    Source(std::sync::Arc<dyn super::source::Source>),
 }
 
 /// A statement whose conditions depend on what is asked.
@@ -87,6 +89,13 @@ impl Reads {
         Self { pools, clock }
     }
 
+    /// Reads from a source of rows that a test has in place of a database.
+    #[cfg(test)]
+    pub(crate) fn source(source: std::sync::Arc<dyn super::source::Source>, clock: Clock) -> Self {
+        let pools = Pools::Source(source);
+        Self { pools, clock }
+    }
+
     pub(super) async fn select<T>(
         &self,
         select: Select,
@@ -106,6 +115,11 @@ impl Reads {
         let decoded = match &self.pools {
             Pools::Sqlite(pool, _) => fetch_all!(pool, sql, params, decode),
             Pools::Postgres(pool) => fetch_all!(pool, sql, params, decode),
+            #[cfg(test)]
+            Pools::Source(source) => source
+                .fetch(sql.into_sql_str().as_str(), params)
+                .await
+                .and_then(|found| found.iter().map(|row| decode(row)).collect()),
         };
         decoded.map_err(|error| failed(&error))
     }
@@ -141,6 +155,8 @@ impl Reads {
                     let connection = pool.acquire().await.map_err(StoreError::Unavailable);
                     connection?.execute(INSERT, params).await
                 }
+                #[cfg(test)]
+                Pools::Source(source) => source.fetch(INSERT, params.to_vec()).await.map(|_| 0),
             }
         };
         let inserted = timeout(READ_TIMEOUT, insert).await;

@@ -15,6 +15,8 @@ use hyper::body::{Body, Frame, SizeHint};
 use thiserror::Error;
 
 use crate::clock::{BootMs, Clock};
+#[cfg(test)]
+use crate::domain::mistake::{Mistake, is_planted};
 
 /// Nothing left yet.
 const WAITING: u8 = 0;
@@ -52,6 +54,10 @@ impl Guard {
     }
 
     pub(super) fn is_over(&self) -> bool {
+        #[cfg(test)]
+        if is_planted(Mistake::ForwardWithoutCheckingForwardBy) {
+            return false;
+        }
         self.clock.boot() >= self.send_by
     }
 
