@@ -22,6 +22,7 @@ mod param;
 mod path;
 mod periods;
 mod query;
+mod reconcile;
 mod request;
 mod reservations;
 mod serve;
@@ -85,6 +86,7 @@ pub fn router(state: AdminState) -> Router {
         .route("/v1/flags", get(flags::list))
         .route("/v1/flags/{id}/acknowledge", post(flags::acknowledge))
         .route("/v1/periods/{period}", get(periods::retrieve))
+        .route("/v1/reconcile", post(reconcile::reconcile))
         .route("/v1/audit_log", get(audit_log::list))
         .route_layer(from_fn_with_state(state.clone(), auth::require_token));
     Router::new()

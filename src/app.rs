@@ -82,11 +82,11 @@ impl App {
         let state = AdminState {
             ledger: ledger.clone(),
             clock: clock.clone(),
-            stripe: Arc::clone(&proxy) as _,
             tokens: tokens_now,
             defaults: Arc::new(config.defaults.clone()),
             metrics: Arc::clone(&metrics),
             gauges: Gauges::default(),
+            stripe: Arc::clone(&proxy) as _,
             draining: draining.clone(),
         };
         let admin_stop = stop_rest.clone().cancelled_owned();

@@ -10,6 +10,7 @@ mod keys;
 mod migrate;
 mod money;
 mod open_files;
+mod reconcile;
 mod reservations;
 mod serve;
 mod settings;
@@ -33,8 +34,8 @@ struct Cli {
 }
 
 const HELP: &str = "\
-Start with `spendcap demo`. The commands keys, reservations, held and flags speak to the admin API of
-a running `spendcap serve`.
+Start with `spendcap demo`. The commands keys, reservations, held, flags and reconcile speak to the
+admin API of a running `spendcap serve`.
 Exit codes: 0 for done, 1 for failed, 2 for wrong usage.";
 
 /// In the order in which somebody meets them.
@@ -50,6 +51,7 @@ enum Command {
     Reservations(reservations::ReservationsArgs),
     Held(held::HeldArgs),
     Flags(flags::FlagsArgs),
+    Reconcile(reconcile::ReconcileArgs),
 }
 
 /// Runs the command that the process was started with. Errors are printed here and nowhere else.
@@ -89,6 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             Command::Held(args) => held::run(args).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Migrate(args) => migrate::run(&args).await,
+            Command::Reconcile(args) => reconcile::run(args).await,
             Command::Reservations(args) => reservations::run(args).await,
             Command::Sandbox(args) => sandbox::cli::run(args).await,
             Command::Serve(args) => serve::run(&args).await,

@@ -11,6 +11,7 @@ mod file;
 pub mod flag;
 mod handle;
 mod inspect;
+mod lost;
 mod open;
 mod pin;
 mod reads;
@@ -23,6 +24,7 @@ mod writer;
 pub use file::FileError;
 pub use handle::{Ledger, LedgerError, PendingSettle, Ready};
 pub use inspect::{Inspected, Weakness};
+pub use lost::LostCommits;
 pub use open::{LedgerOptions, OpenError};
 pub use pin::PinError;
 pub use reads::{

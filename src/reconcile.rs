@@ -7,6 +7,7 @@
 
 mod agenda;
 mod feed;
+pub mod gap;
 mod objects;
 mod paced;
 mod scan;

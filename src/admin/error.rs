@@ -65,6 +65,11 @@ pub(super) enum AdminError {
     /// The ledger did not take the command or the question.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
+    /// Stripe's feed was not read to its end; what was found until then is in the ledger.
+    #[error(
+        "Stripe's feed was not read to its end: {0}; what was found until then is in the ledger"
+    )]
+    StripeUnread(ReadError),
     /// The system gave no randomness.
     #[error("the system gave no random bytes for a secret; try again")]
     NoEntropy,
@@ -161,6 +166,10 @@ impl AdminError {
             ) => (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable"),
             Self::EvidenceContradicts(_) => (S::CONFLICT, INVALID_REQUEST, "evidence_contradicts"),
             Self::EvidenceUnread { .. } => (S::CONFLICT, INVALID_REQUEST, "evidence_unread"),
+            // Only the reading of a gap asks for these, and it tells them in its own words.
+            Self::Control(
+                ControlError::Known(_) | ControlError::OtherLoss | ControlError::TooEarly(_),
+            ) => (S::CONFLICT, INVALID_REQUEST, "ledger_lost_commits"),
             Self::Ledger(LedgerError::Unavailable) => {
                 (S::SERVICE_UNAVAILABLE, API, "ledger_unavailable")
             }
@@ -168,6 +177,7 @@ impl AdminError {
             Self::Ledger(LedgerError::Inconsistent) => {
                 (S::INTERNAL_SERVER_ERROR, API, "ledger_inconsistent")
             }
+            Self::StripeUnread(_) => (S::BAD_GATEWAY, API, "stripe_unread"),
             Self::NoEntropy => (S::SERVICE_UNAVAILABLE, API, "entropy_unavailable"),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, API, "internal"),
         };

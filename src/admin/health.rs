@@ -49,7 +49,14 @@ pub(super) async fn readyz(State(state): State<AdminState>) -> (StatusCode, Json
         reasons.push("ledger: the last write failed; it is tried again every second".to_owned());
     }
     let schema_version = match state.ledger.reads().ready().await {
-        Ok(ready) => Some(ready.schema_version),
+        Ok(ready) => {
+            if ready.lost {
+                let why =
+                    "ledger: commits may be lost; no money is taken until `spendcap reconcile`";
+                reasons.push(why.to_owned());
+            }
+            Some(ready.schema_version)
+        }
         Err(error) => {
             reasons.push(format!("ledger: {error}"));
             None

@@ -99,7 +99,7 @@ async fn read(reads: &Reads) -> Option<LedgerGauges> {
 }
 
 fn gauges(standing: &Standing) -> Result<LedgerGauges, MetricsError> {
-    let gauges = LedgerGauges::empty()?;
+    let mut gauges = LedgerGauges::empty()?;
     for cap in &standing.caps {
         gauges.cap(labels(cap), &amounts(cap));
     }
@@ -108,6 +108,9 @@ fn gauges(standing: &Standing) -> Result<LedgerGauges, MetricsError> {
     }
     let oldest_seconds = standing.oldest_held_ms.unwrap_or_default() / 1000;
     gauges.held(standing.held, oldest_seconds);
+    if standing.lost {
+        gauges.takes_no_money();
+    }
     Ok(gauges)
 }
 

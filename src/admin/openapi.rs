@@ -10,7 +10,7 @@ use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, Response,
 use utoipa::{Modify, OpenApi};
 
 use super::error::{ErrorBody, ErrorDetail};
-use super::{audit_log, flags, health, metrics, periods, reservations, vault_keys};
+use super::{audit_log, flags, health, metrics, periods, reconcile, reservations, vault_keys};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -23,7 +23,7 @@ use super::{audit_log, flags, health, metrics, periods, reservations, vault_keys
         vault_keys::revoke, vault_keys::rotate,
         reservations::list, reservations::retrieve, reservations::resolve,
         flags::list, flags::acknowledge,
-        periods::retrieve, audit_log::list,
+        periods::retrieve, reconcile::reconcile, audit_log::list,
         health::healthz, health::readyz, metrics::scrape, serve,
     ),
     components(schemas(ErrorBody, ErrorDetail)),

@@ -20,6 +20,10 @@ use crate::config::{BaseUrl, Environment, SecretFile};
 /// A command that writes waits for one commit; a minute of silence is a broken server.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Reading Stripe's feed over a gap takes as long as it takes: at twenty reads a second this is a hundred
+/// thousand lost charges.
+const PATIENT_TIMEOUT: Duration = Duration::from_mins(90);
+
 /// A hundred vault keys with full metadata are some 3 MiB.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
@@ -51,6 +55,7 @@ pub(super) struct AdminClient {
     base: BaseUrl,
     token: SecretString,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    timeout: Duration,
 }
 
 impl AdminArgs {
@@ -84,7 +89,16 @@ impl AdminClient {
             base,
             token,
             client,
+            timeout: TIMEOUT,
         })
+    }
+
+    /// The same for a command that reads from Stripe.
+    pub(super) fn patient(self) -> Self {
+        Self {
+            timeout: PATIENT_TIMEOUT,
+            ..self
+        }
     }
 
     /// Reads the object or list at `path`, which is encoded already.
@@ -122,9 +136,9 @@ impl AdminClient {
             let body = body.map_err(|error| anyhow!("the answer broke off: {error}"))?;
             anyhow::Ok((status, body.to_bytes()))
         };
-        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
+        let (status, body) = tokio::time::timeout(self.timeout, exchange)
             .await
-            .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
+            .map_err(|_| anyhow!("no answer within {} s", self.timeout.as_secs()))
             .flatten()
             .with_context(|| {
                 format!(

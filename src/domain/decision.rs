@@ -247,12 +247,12 @@ fn recognise<'a>(
                 attempt: 0,
             };
             match facts.known {
-                Some(known) if binds(&known) && known.request.fingerprint != ask.fingerprint => {
+                Some(known) if binds(&known) && !asks_the_same(&known, ask) => {
                     observed.on(known.reservation.id, FlagKind::IdempotencyKeyReused);
                     Err(Refusal::IdempotencyKeyReused { key: text.clone() })
                 }
                 // Not bound and other parameters: Stripe never stored it, so it is a new key.
-                Some(known) if known.request.fingerprint != ask.fingerprint => Ok((key, None)),
+                Some(known) if !asks_the_same(&known, ask) => Ok((key, None)),
                 known => Ok((key, known)),
             }
         }
@@ -303,6 +303,16 @@ fn binds(known: &Known<'_>) -> bool {
     let row = known.reservation;
     row.state != State::Released
         || (row.outcome_stored && row.send.upstream_key == known.request.key)
+}
+
+/// Whether the key came with the same parameters before. What a rebuilt row was asked with is not known:
+/// its charge tells what for.
+fn asks_the_same(known: &Known<'_>, ask: &Ask) -> bool {
+    if known.request.fingerprint == Fingerprint::UNKNOWN {
+        let row = known.reservation;
+        return ask.target.is_none() && same_intent(row, ask) && row.customer == ask.customer;
+    }
+    known.request.fingerprint == ask.fingerprint
 }
 
 /// Same operation, amount and currency: payment method, metadata and description do not make a new

@@ -24,6 +24,8 @@ pub enum FlagKind {
     LateSettlement,
     /// A charge in the account that no reservation knows.
     Bypass,
+    /// The reservation was lost with the ledger's last commits and made again from what Stripe has.
+    Rebuilt,
     /// Observed only: the cap would have refused it.
     WouldRefuseSpendCap,
     /// Observed only: too large a single charge.
@@ -38,7 +40,7 @@ pub enum FlagKind {
 
 impl FlagKind {
     /// Every one.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::IdempotencyKeyRepeated,
         Self::IdempotencyKeyReused,
         Self::DuplicateCustomerPeriod,
@@ -49,6 +51,7 @@ impl FlagKind {
         Self::SettledAboveReserved,
         Self::LateSettlement,
         Self::Bypass,
+        Self::Rebuilt,
         Self::WouldRefuseSpendCap,
         Self::WouldRefuseChargeLimit,
         Self::WouldRefuseCurrency,
@@ -69,6 +72,7 @@ impl FlagKind {
             Self::SettledAboveReserved => "settled_above_reserved",
             Self::LateSettlement => "late_settlement",
             Self::Bypass => "bypass",
+            Self::Rebuilt => "rebuilt",
             Self::WouldRefuseSpendCap => "would_refuse_spend_cap_reached",
             Self::WouldRefuseChargeLimit => "would_refuse_charge_limit_exceeded",
             Self::WouldRefuseCurrency => "would_refuse_currency_not_allowed",

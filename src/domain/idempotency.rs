@@ -10,6 +10,10 @@ use super::digest::{Digest16, sha256_hex};
 pub struct Fingerprint(pub Digest16);
 
 impl Fingerprint {
+    /// Of a request that only its charge tells of (a rebuilt reservation): what was asked with is not
+    /// known.
+    pub const UNKNOWN: Self = Self(Digest16([0; 16]));
+
     /// `canonical_parameters` is the re-serialised form, so order and encoding do not matter.
     pub fn of(
         method: &str,

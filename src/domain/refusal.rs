@@ -88,6 +88,8 @@ pub enum Refusal {
     },
     /// The ledger cannot be read or written: money is refused.
     LedgerUnavailable,
+    /// The ledger may have lost commits: money is refused until what Stripe made since is read.
+    LedgerLostCommits,
     /// Too much is queued.
     Overloaded,
     /// The breaker is open, or Stripe has not told yet whose the real key is.

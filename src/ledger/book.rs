@@ -9,6 +9,7 @@ mod audit_log;
 mod changes;
 mod control;
 mod observe;
+mod rebuild;
 mod reserve;
 mod settle;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use crate::domain::vault_key::{KeyStatus, VaultKey};
 use super::command::{Answer, ControlKey, Work};
 use super::feed::FeedCursor;
 use super::flag::Flag;
+use super::lost::LostCommits;
 
 pub use audit_log::{NewAuditEntry, audit_hash};
 pub use changes::{Changes, Rotation};
@@ -72,6 +74,8 @@ pub struct Loaded {
     pub feed_cursors: Vec<FeedCursor>,
     /// The hash of the last audit entry; zeros where there is none.
     pub audit_tail: [u8; 32],
+    /// Set while commits may be lost: no money is taken.
+    pub lost: Option<LostCommits>,
     /// Reservation ids that nothing uses yet, at least one for each reserve and settle.
     pub fresh_ids: Vec<ReservationId>,
 }
@@ -108,6 +112,7 @@ pub struct Book {
     control_records: HashMap<Digest16, ControlRecord>,
     feed_cursors: HashMap<String, FeedCursor>,
     audit_tail: [u8; 32],
+    lost: Option<LostCommits>,
     fresh_ids: Vec<ReservationId>,
     changes: Changes,
 }
@@ -135,6 +140,7 @@ impl Book {
             control_records: HashMap::new(),
             feed_cursors: HashMap::new(),
             audit_tail: loaded.audit_tail,
+            lost: loaded.lost,
             fresh_ids: loaded.fresh_ids,
             changes: Changes::default(),
         };

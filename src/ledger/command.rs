@@ -11,10 +11,12 @@ use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::refusal::Refusal;
 use crate::domain::reservation::{Reservation, State};
 use crate::domain::settlement::Report;
+use crate::domain::time::UnixMs;
 use crate::domain::vault_key::VaultKey;
 
 use super::feed::FeedReport;
 use super::flag::Flag;
+use super::lost::LostCommits;
 
 /// One unit of work; a batch of them shares a transaction.
 #[derive(Clone, Debug)]
@@ -211,6 +213,32 @@ pub enum Control {
         /// Which flag.
         flag: FlagId,
     },
+    /// Make a reservation for a charge of Stripe's that none knows: it was lost.
+    Rebuild(Box<Rebuild>),
+    /// Take money again after lost commits.
+    EndLost(Box<EndLost>),
+}
+
+/// A charge that no reservation knows, and the reservation that it gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuild {
+    /// As the charge says it was; its id, and what it claims, are the ledger's to give.
+    pub reservation: Reservation,
+    /// The name of its idempotency key.
+    pub request: Digest16,
+    /// Where the gap began, for the audit log.
+    pub since: UnixMs,
+}
+
+/// The gap was read and what it held is in the ledger.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndLost {
+    /// What was lost, as it was known when the gap was read: later losses are not ended with it.
+    pub lost: LostCommits,
+    /// Why, where charges were left without a reservation.
+    pub reason: String,
+    /// What was found, in words.
+    pub detail: String,
 }
 
 /// What an operator found out about a reservation.
@@ -236,6 +264,8 @@ pub enum Subject {
     Reservation(Box<Reservation>),
     /// A flag.
     Flag(Box<Flag>),
+    /// The ledger as a whole.
+    Ledger,
 }
 
 /// The answer to an operator's command.
@@ -274,6 +304,15 @@ pub enum ControlError {
          as released if it made none"
     )]
     ObjectTaken(ReservationId),
+    /// A reservation has that charge.
+    #[error("the charge is known already: {0}")]
+    Known(ReservationId),
+    /// Commits were lost since, or somebody ended it.
+    #[error("what the ledger lost is not what was read for: read the gap again")]
+    OtherLoss,
+    /// Requests of before may still become charges.
+    #[error("requests that left before may still become charges until {0}")]
+    TooEarly(UnixMs),
 }
 
 /// What the writer answers, one for each [`Work`].

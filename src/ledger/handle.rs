@@ -51,6 +51,8 @@ pub struct Ledger {
 pub struct Ready {
     /// The version of the schema that was found.
     pub schema_version: i64,
+    /// Commits may be lost: no money is taken.
+    pub lost: bool,
 }
 
 /// A settle that is on its way: the writer keeps it until it is stored.

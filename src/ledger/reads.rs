@@ -1,5 +1,6 @@
 //! Look-ups that take no lock and make no decision: authentication, the admin API, readiness.
 
+mod gap;
 mod lists;
 mod query;
 mod roll_up;
@@ -284,6 +285,10 @@ impl Reads {
             .fetch(schema::APPLIED, Vec::new(), |row| version(row.text(0)?))
             .await?;
         let schema_version = found.first().copied().ok_or(LedgerError::Inconsistent)?;
-        Ok(Ready { schema_version })
+        let lost = self.lost().await?.is_some();
+        Ok(Ready {
+            schema_version,
+            lost,
+        })
     }
 }

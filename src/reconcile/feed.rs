@@ -68,6 +68,10 @@ struct Told {
 impl Reconciler {
     /// Follows the platform's own feed, and one connected account's after the other.
     pub(super) async fn follow_feeds(&mut self) -> Result<(), Interrupted> {
+        if self.ledger.reads().lost().await?.is_some() {
+            // A charge that no reservation knows may be one that was lost: it is about to be made again.
+            return Ok(());
+        }
         self.follow_feed("").await?;
         let next = self.ledger.reads().next_account(&self.feeds.last).await?;
         match next {

@@ -127,7 +127,7 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
 }
 
 /// Those of the table below, but for a bad parameter's.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "vault_key_invalid",
     "vault_key_revoked",
     "vault_key_expired",
@@ -147,6 +147,7 @@ const CODES: [&str; 23] = [
     "resource_missing",
     "request_too_large",
     "ledger_unavailable",
+    "ledger_lost_commits",
     "overloaded",
     "upstream_unhealthy",
     "upstream_unreachable",
@@ -249,6 +250,7 @@ const fn row(refusal: &Refusal) -> Row {
         Refusal::NoSuchCharge { .. } => Row::invalid(S::NOT_FOUND, "resource_missing"),
         Refusal::RequestTooLarge { .. } => Row::invalid(S::PAYLOAD_TOO_LARGE, "request_too_large"),
         Refusal::LedgerUnavailable => Row::api(S::SERVICE_UNAVAILABLE, "ledger_unavailable"),
+        Refusal::LedgerLostCommits => Row::api(S::SERVICE_UNAVAILABLE, "ledger_lost_commits"),
         Refusal::Overloaded => Row::api(S::SERVICE_UNAVAILABLE, "overloaded"),
         Refusal::UpstreamUnhealthy => Row::api(S::SERVICE_UNAVAILABLE, "upstream_unhealthy"),
         Refusal::UpstreamUnreachable => Row::api(S::BAD_GATEWAY, "upstream_unreachable"),

@@ -81,7 +81,7 @@ impl Metrics {
             ledger_up: gauge(
                 &registry,
                 "spendcap_ledger_up",
-                "1 while the ledger can be read and written; at 0 money is refused.",
+                "1 while the ledger can be read and written and has lost nothing; at 0 money is refused.",
             )?,
             ledger_queue_depth: gauge(
                 &registry,
@@ -129,7 +129,7 @@ impl Metrics {
 
     /// Everything as text, of [`CONTENT_TYPE`].
     pub fn text(&self, scraped: Scraped<'_>) -> Result<String, MetricsError> {
-        let up = scraped.ledger.is_some() && scraped.writable;
+        let up = scraped.ledger.is_some_and(LedgerGauges::takes_money) && scraped.writable;
         self.ledger_up.set(i64::from(up));
         let depth = i64::try_from(scraped.queue_depth).unwrap_or(i64::MAX);
         self.ledger_queue_depth.set(depth);

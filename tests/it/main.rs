@@ -17,6 +17,7 @@ mod grafana;
 mod java;
 mod ledger;
 mod logs;
+mod lost;
 mod metrics;
 mod policies;
 mod race;

@@ -43,6 +43,8 @@ pub struct Changes {
     pub feed: Vec<FeedReport>,
     /// Admin commands carried out under a key.
     pub control_records: Vec<ControlRecord>,
+    /// Money is taken again: the note of lost commits goes.
+    pub lost_ended: bool,
 }
 
 /// A key's new secret, and when its old ones end.
@@ -73,5 +75,6 @@ impl Changes {
             && self.audit.is_empty()
             && self.feed.is_empty()
             && self.control_records.is_empty()
+            && !self.lost_ended
     }
 }

@@ -12,13 +12,16 @@ use crate::ledger::command::{
     Control, ControlDone, ControlError, ControlRequest, Resolution, Subject,
 };
 
-type Outcomes = Result<Result<Done, ControlError>, BookError>;
+/// What the audit log calls the ledger as a whole.
+const LEDGER: &str = "ledger";
 
-struct Done {
-    subject: Subject,
-    action: &'static str,
-    reason: String,
-    detail: String,
+pub(super) type Outcomes = Result<Result<Done, ControlError>, BookError>;
+
+pub(super) struct Done {
+    pub(super) subject: Subject,
+    pub(super) action: &'static str,
+    pub(super) reason: String,
+    pub(super) detail: String,
 }
 
 impl Book {
@@ -86,11 +89,16 @@ impl Book {
                 ..
             } => self.resolve(reservation.id, resolution, reason),
             Control::Acknowledge { flag } => Ok(self.acknowledge(*flag, actor)),
+            Control::Rebuild(lost) => self.rebuild(lost),
+            Control::EndLost(end) => Ok(self.end_lost(end)),
         }
     }
 
     /// The subject of an earlier command, as it stands now.
     fn subject(&self, name: &str) -> Result<Subject, BookError> {
+        if name == LEDGER {
+            return Ok(Subject::Ledger);
+        }
         let key = name
             .parse::<VaultKeyId>()
             .ok()
@@ -336,5 +344,6 @@ fn subject_name(subject: &Subject) -> String {
         Subject::VaultKey(key) => key.id.to_string(),
         Subject::Reservation(row) => row.id.to_string(),
         Subject::Flag(flag) => flag.id.to_string(),
+        Subject::Ledger => LEDGER.to_owned(),
     }
 }

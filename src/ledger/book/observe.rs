@@ -26,6 +26,9 @@ impl Book {
     /// Gives a row up whose outcome will not be known any more; false where it is not as it was read, or
     /// where that may still come.
     pub(super) fn write_off(&mut self, read: &Reservation) -> Result<bool, BookError> {
+        if self.lost.is_some() {
+            return Ok(false);
+        }
         let unchanged = self.reservations.get(&read.id).filter(|row| *row == read);
         let Some(written_off) = unchanged.and_then(|row| write_off(row, self.now)) else {
             return Ok(false);

@@ -9,11 +9,18 @@ use crate::domain::flag::FlagKind;
 use crate::domain::id::ReservationId;
 use crate::domain::idempotency::ClientKey;
 use crate::domain::money::AmountMinor;
+use crate::domain::refusal::Refusal;
 use crate::domain::reservation::{Request, Reservation, SendState, State};
 use crate::ledger::command::{Existing, Refused, Ticket, Verdict, Waiting};
 
 impl Book {
     pub(super) fn reserve(&mut self, ask: &Ask) -> Result<Verdict, BookError> {
+        if self.lost.is_some() {
+            return Ok(Verdict::Refuse(Refused {
+                refusal: Refusal::LedgerLostCommits,
+                flags: Vec::new(),
+            }));
+        }
         // A released owner's cap is not touched, so its key need not be at hand.
         let owner = self
             .owner(ask)

@@ -138,7 +138,7 @@ impl Book {
         Ok(settled)
     }
 
-    fn is_over(&self, vault_key: &VaultKeyId, currency: Currency) -> bool {
+    pub(super) fn is_over(&self, vault_key: &VaultKeyId, currency: Currency) -> bool {
         self.cap(vault_key, currency)
             .is_some_and(|cap| cap.used() > cap.max_amount)
     }

@@ -8,7 +8,7 @@ use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
 use crate::domain::reservation::Reservation;
 use crate::domain::settlement::Report;
 
-use crate::ledger::command::{Control, ControlRequest, Resolution, Work};
+use crate::ledger::command::{Control, ControlRequest, Rebuild, Resolution, Work};
 
 /// The rows a store loads, all sets sorted so that locks are taken in one order everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +104,20 @@ impl Wanted {
             .extend(row.slot_claim.iter().chain(&row.intent_claim));
     }
 
+    fn add_rebuild(&mut self, lost: &Rebuild) {
+        let row = &lost.reservation;
+        self.fresh_ids = self.fresh_ids.saturating_add(1);
+        self.vault_keys.insert(row.vault_key.clone());
+        self.requests.insert(lost.request);
+        self.claims
+            .extend(row.slot_claim.iter().chain(&row.intent_claim));
+        self.objects.extend(
+            row.object_id
+                .clone()
+                .map(|object_id| (row.account.clone(), object_id)),
+        );
+    }
+
     fn add_control(&mut self, request: &ControlRequest) {
         self.audit_tail = true;
         self.control_keys
@@ -132,6 +146,8 @@ impl Wanted {
             Control::Acknowledge { flag } => {
                 self.flags.insert(*flag);
             }
+            Control::Rebuild(lost) => self.add_rebuild(lost),
+            Control::EndLost(_) => {}
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Standing {
     pub held: i64,
     /// Age of the oldest unproven send of a held row, in milliseconds.
     pub oldest_held_ms: Option<i64>,
+    /// Commits may be lost: no money is taken.
+    pub lost: bool,
 }
 
 /// One cap, or those of all keys beyond the bound together, in minor units.
@@ -153,6 +155,7 @@ impl Reads {
             open_flags: open_flags.collect(),
             held,
             oldest_held_ms: oldest.map(|oldest| now.ms_since(oldest).max(0)),
+            lost: self.lost().await?.is_some(),
         })
     }
 }

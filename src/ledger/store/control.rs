@@ -8,6 +8,7 @@ use crate::domain::cap::Cap;
 use crate::domain::id::VaultKeyId;
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::book::Book;
+use crate::ledger::lost;
 
 const INSERT_KEY: &str = concat!(
     "/* control::insert_key */ INSERT INTO vault_keys (",
@@ -77,12 +78,16 @@ pub(super) async fn keys(connection: &mut impl Execute, book: &Book) -> Result<(
     Ok(())
 }
 
-/// Writes acknowledgements, audit entries and the admin commands that may be repeated.
+/// Writes acknowledgements, audit entries, the end of lost commits, and the admin commands that may be
+/// repeated.
 pub(super) async fn records(connection: &mut impl Execute, book: &Book) -> Result<(), StoreError> {
     let changes = book.changes();
     for (flag, actor) in &changes.acknowledged {
         let params = [flag.0.into(), actor.as_str().into()];
         connection.execute(ACKNOWLEDGE, params).await?;
+    }
+    if changes.lost_ended {
+        connection.execute(lost::END, []).await?;
     }
     for entry in &changes.audit {
         let params = [

@@ -5,6 +5,7 @@
 
 mod columns;
 mod load;
+mod server;
 mod write;
 
 use std::collections::BTreeSet;
@@ -46,6 +47,7 @@ pub(crate) struct PostgresStore {
     clock: Clock,
     /// Ids of blocks taken and not handed out yet, the next at the end.
     ids: Vec<ReservationId>,
+    known: server::Known,
 }
 
 /// How every connection is made. The limits bound what a stuck peer or a dead process can hold up; a
@@ -91,15 +93,19 @@ impl PostgresStore {
             connection: None,
             clock,
             ids: Vec::new(),
+            known: server::Known::default(),
         }
     }
 
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => connect(&self.options)
-                .await
-                .map_err(StoreError::Unavailable)?,
+        let connection = if let Some(connection) = self.connection.take() {
+            connection
+        } else {
+            let connected = connect(&self.options).await;
+            let mut connection = connected.map_err(StoreError::Unavailable)?;
+            let verify = self.known.verify(&mut connection, self.clock.offset_ms());
+            within_step(verify).await?;
+            connection
         };
         Ok(self.connection.insert(connection))
     }
@@ -175,7 +181,10 @@ impl Store for PostgresStore {
         let commit = sqlx::query("/* postgres commit */ COMMIT").execute(connection);
         let committed = timeout(STEP_TIMEOUT, commit).await;
         let error = match committed {
-            Ok(Ok(_)) => return Ok(()),
+            Ok(Ok(_)) => {
+                self.known.confirm(book);
+                return Ok(());
+            }
             Ok(Err(error)) => error,
             Err(_elapsed) => timed_out(),
         };

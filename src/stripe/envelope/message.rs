@@ -38,6 +38,7 @@ pub(super) fn of(refusal: &Refusal) -> String {
         | Refusal::IdempotencyKeyInUse
         | Refusal::OutcomeUnknown { .. }
         | Refusal::LedgerUnavailable
+        | Refusal::LedgerLostCommits
         | Refusal::Overloaded
         | Refusal::UpstreamUnhealthy
         | Refusal::UpstreamUnreachable
@@ -83,6 +84,11 @@ const fn fixed(refusal: &Refusal) -> &'static str {
         Refusal::LedgerUnavailable => {
             "The ledger cannot be reached, so nothing was sent to Stripe. Send the same request \
              again later."
+        }
+        Refusal::LedgerLostCommits => {
+            "The ledger was restored or failed over and may not know every charge that was made, so \
+             nothing was sent to Stripe. An operator must run `spendcap reconcile`. Send the same \
+             request again later; do not charge in another way."
         }
         Refusal::Overloaded => {
             "Too many requests are waiting, so nothing was sent to Stripe. Send the same request \

@@ -129,6 +129,7 @@ fn others() -> Vec<Line> {
         (R::IdempotencyKeyInUse, 409, invalid, in_use, "true"),
         (unknown(true), 409, invalid, unknown_code, "true"),
         api(R::LedgerUnavailable, 503, "ledger_unavailable"),
+        api(R::LedgerLostCommits, 503, "ledger_lost_commits"),
         api(R::Overloaded, 503, "overloaded"),
         api(R::UpstreamUnhealthy, 503, "upstream_unhealthy"),
         api(R::UpstreamUnreachable, 502, "upstream_unreachable"),
@@ -192,6 +193,7 @@ const fn place(refusal: &Refusal) -> usize {
         R::UpstreamUnreachable => 22,
         R::UpstreamFailed => 23,
         R::NoAnswer => 24,
+        R::LedgerLostCommits => 25,
     }
 }
 
@@ -199,7 +201,7 @@ const fn place(refusal: &Refusal) -> usize {
 fn the_list_of_codes_is_that_of_the_refusals() {
     let table = table();
     let places: BTreeSet<usize> = table.iter().map(|(refusal, ..)| place(refusal)).collect();
-    assert_eq!(places, (0..25).collect(), "each has its row in the table");
+    assert_eq!(places, (0..26).collect(), "each has its row in the table");
     let of_refusals = table.iter().map(|(refusal, ..)| answer(refusal).label());
     let of_parameters = ParameterCode::ALL.into_iter().map(|code| {
         let bad = BadParameter {

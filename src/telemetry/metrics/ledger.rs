@@ -47,6 +47,7 @@ pub struct LedgerGauges {
     flags_open: IntGaugeVec,
     held_reservations: IntGauge,
     oldest_held: IntGauge,
+    takes_money: bool,
 }
 
 const CAP: [&str; 3] = ["vault_key", "billing_period", "currency"];
@@ -93,7 +94,17 @@ impl LedgerGauges {
                 "spendcap_oldest_held_seconds",
                 "Age of the oldest unproven send among them; 0 where there is none.",
             )?,
+            takes_money: true,
         })
+    }
+
+    /// Commits may be lost: the ledger takes no money.
+    pub fn takes_no_money(&mut self) {
+        self.takes_money = false;
+    }
+
+    pub(super) fn takes_money(&self) -> bool {
+        self.takes_money
     }
 
     /// Adds a cap.

@@ -238,6 +238,12 @@ pub(super) const CASES: &[Case] = &[
         "the ledger cannot be written",
         |s, who| Box::pin(async move { s.ask_closed(Closed::NoLedger, who) }),
     ),
+    Case::api(
+        503,
+        "ledger_lost_commits",
+        "the ledger may not know every charge",
+        |s, who| Box::pin(async move { s.ask_closed(Closed::LostCommits, who) }),
+    ),
     Case::api(503, "overloaded", "too many requests at once", |s, who| {
         Box::pin(async move { s.ask_closed(Closed::NoRoom, who) })
     }),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tokio::task::JoinSet;
 
+use crate::support::hold::note_lost_commits;
 use crate::support::patience::within;
 use crate::support::relay::ClosedPort;
 use crate::support::world::try_charge;
@@ -35,7 +36,7 @@ pub(super) struct Ask {
 pub(super) struct Stage {
     pub(super) open: World,
     expired: VaultKey,
-    closed: [(Closed, World, VaultKey); 4],
+    closed: [(Closed, World, VaultKey); 5],
     _port: ClosedPort,
     _held: JoinSet<()>,
 }
@@ -44,6 +45,7 @@ pub(super) struct Stage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Closed {
     NoLedger,
+    LostCommits,
     NoRoom,
     StripeUnhealthy,
     StripeUnreachable,
@@ -51,9 +53,10 @@ pub(super) enum Closed {
 
 impl Stage {
     pub(super) async fn set() -> Self {
-        let (open, no_ledger, no_room, unhealthy, unreachable) = tokio::join!(
+        let (open, no_ledger, lost, no_room, unhealthy, unreachable) = tokio::join!(
             open(),
             without_ledger(),
+            lost_commits(),
             without_room(),
             unhealthy(),
             unreachable()
@@ -70,6 +73,7 @@ impl Stage {
             expired,
             closed: [
                 (Closed::NoLedger, no_ledger.0, no_ledger.1),
+                (Closed::LostCommits, lost.0, lost.1),
                 (Closed::NoRoom, no_room, no_room_key),
                 (Closed::StripeUnhealthy, unhealthy.0, unhealthy.1),
                 (Closed::StripeUnreachable, unreachable, unreachable_key),
@@ -171,6 +175,14 @@ async fn without_ledger() -> (World, VaultKey) {
     let key = world.issue(AMOUNT_MINOR, json!({})).await;
     let file = Path::new(world.ledger_url().trim_start_matches("sqlite://"));
     std::fs::rename(file, file.with_extension("moved")).unwrap();
+    (world, key)
+}
+
+/// As after the restore of an old backup.
+async fn lost_commits() -> (World, VaultKey) {
+    let world = World::on(LedgerKind::Sqlite).await;
+    let key = world.issue(AMOUNT_MINOR, json!({})).await;
+    note_lost_commits(world.ledger_url()).await;
     (world, key)
 }
 

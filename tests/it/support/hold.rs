@@ -52,3 +52,16 @@ impl Hold {
         }
     }
 }
+
+/// Writes the note of lost commits into a SQLite ledger.
+pub(crate) async fn note_lost_commits(ledger_url: &str) {
+    let path = ledger_url.strip_prefix("sqlite://").unwrap();
+    let mut connection = SqliteConnectOptions::new()
+        .filename(path)
+        .connect()
+        .await
+        .unwrap();
+    let note = "INSERT INTO meta (name, value) VALUES ('lost_commits', 'by hand')";
+    connection.execute(note).await.unwrap();
+    connection.close().await.unwrap();
+}

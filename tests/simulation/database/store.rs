@@ -146,6 +146,7 @@ impl SimulatedStore {
             control_records: Vec::new(),
             feed_cursors: Vec::new(),
             audit_tail: self.database.tables(|tables| tables.audit_tail),
+            lost: None,
             // The book takes them from the end, and they rise.
             fresh_ids: (0..wanted.fresh_ids).map(fresh).rev().collect(),
         })

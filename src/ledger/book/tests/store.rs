@@ -124,6 +124,7 @@ impl MemoryStore {
             control_records: records,
             feed_cursors: Vec::new(),
             audit_tail: self.audit.last().map_or([0; 32], |entry| entry.hash),
+            lost: None,
             fresh_ids,
         }
     }

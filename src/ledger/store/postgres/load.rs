@@ -13,6 +13,7 @@ use crate::ledger::book::{ControlRecord, Loaded, Wanted};
 use crate::ledger::command::ControlKey;
 use crate::ledger::feed::FeedCursor;
 use crate::ledger::flag::Flag;
+use crate::ledger::lost::LostCommits;
 use crate::ledger::store::rows::{
     self, Cells as _, cap_columns, flag_columns, request_columns, reservation_columns,
     vault_key_columns,
@@ -29,8 +30,9 @@ const LOCK_KEYS: &str = concat!(
 const CAPS_AND_TIME: &str = concat!(
     "/* postgres load::caps_and_time */ SELECT ",
     cap_columns!(),
-    ", now_ms
-     FROM (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now_ms) AS clock
+    ", now_ms, lost
+     FROM (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now_ms,
+         (SELECT value FROM meta WHERE name = 'lost_commits') AS lost) AS clock
      LEFT JOIN caps ON vault_key = ANY($1) ORDER BY vault_key, currency",
 );
 
@@ -133,9 +135,8 @@ async fn load_all(
             .await
             .map_err(write_error)?;
     }
-    let now = caps_and_time(connection, &mut vault_keys)
-        .await?
-        .plus_ms(offset_ms);
+    let (now, lost) = caps_and_time(connection, &mut vault_keys).await?;
+    let now = now.plus_ms(offset_ms);
     let requests = requests(connection, wanted).await?;
     let reservations = reservations(connection, wanted, &requests, now).await?;
     Ok(Loaded {
@@ -147,6 +148,7 @@ async fn load_all(
         control_records: Vec::new(),
         feed_cursors: feed_cursors(connection, wanted).await?,
         audit_tail: audit_tail(connection, wanted).await?,
+        lost,
         fresh_ids: Vec::new(),
     })
 }
@@ -167,11 +169,11 @@ async fn lock_keys(
         .collect()
 }
 
-/// Gives each key its caps; the time is the database's.
+/// Gives each key its caps; the time is the database's. Also tells whether commits may be lost.
 async fn caps_and_time(
     connection: &mut PgConnection,
     vault_keys: &mut [VaultKey],
-) -> Result<UnixMs, StoreError> {
+) -> Result<(UnixMs, Option<LostCommits>), StoreError> {
     let ids: Vec<&str> = vault_keys.iter().map(|key| key.id.as_str()).collect();
     let found = sqlx::query(CAPS_AND_TIME)
         .bind(ids)
@@ -180,7 +182,9 @@ async fn caps_and_time(
     let found = found.map_err(write_error)?;
     let mut now = None;
     for row in &found {
-        now = Some(UnixMs(row.int(6)?));
+        let lost = row.text_or_null(7)?;
+        let lost = lost.map(|text| LostCommits::from_text(&text));
+        now = Some((UnixMs(row.int(6)?), lost));
         let Some((id, cap)) = rows::cap(row, 0)? else {
             continue;
         };

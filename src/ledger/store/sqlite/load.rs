@@ -9,6 +9,7 @@ use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
 use crate::domain::time::UnixMs;
 use crate::ledger::book::{ControlRecord, Loaded, Wanted};
 use crate::ledger::command::ControlKey;
+use crate::ledger::lost::LostCommits;
 use crate::ledger::store::rows::{
     self, Cells, KeysWithCaps, VAULT_KEY_COLUMNS, cap_columns, flag_columns, request_columns,
     reservation_columns, vault_key_columns,
@@ -22,6 +23,7 @@ const RESERVATION: usize = 31;
 const FLAG: usize = 11;
 const FEED_CURSOR: usize = 3;
 const AUDIT_TAIL: usize = 1;
+const LOST: usize = 2;
 
 const LOAD: &str = concat!(
     "/* sqlite load::load_all */ BEGIN IMMEDIATE; ",
@@ -59,7 +61,8 @@ const LOAD: &str = concat!(
     " FROM flags WHERE id IN (SELECT value FROM json_each($8)); ",
     "SELECT account, read_until_ms, read_at_ms FROM feed_cursors
      WHERE account IN (SELECT value FROM json_each($10)); ",
-    "SELECT hash FROM audit_log WHERE $9 ORDER BY id DESC LIMIT 1",
+    "SELECT hash FROM audit_log WHERE $9 ORDER BY id DESC LIMIT 1; ",
+    "SELECT name, value FROM meta WHERE name = 'lost_commits'",
 );
 
 const CONTROL_RECORDS: &str = "/* sqlite load::control_records */
@@ -156,6 +159,7 @@ fn sort_out(found: &[SqliteRow], now: UnixMs) -> Result<Loaded, StoreError> {
             FLAG => loaded.flags.push(rows::flag(row)?),
             FEED_CURSOR => loaded.feed_cursors.push(rows::feed_cursor(row)?),
             AUDIT_TAIL => loaded.audit_tail = rows::sized(row.bytes(0)?)?,
+            LOST => loaded.lost = Some(LostCommits::from_text(&row.text(1)?)),
             columns => {
                 return Err(StoreError::Unreadable(format!(
                     "a row of {columns} columns"
