@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: a whole spendcap over real sockets, and clients for it.
 
 pub(crate) mod clients;
+pub(crate) mod cluster;
 pub(crate) mod daemon;
 pub(crate) mod fleet;
 pub(crate) mod hold;
@@ -10,6 +11,7 @@ pub(crate) mod outside;
 pub(crate) mod patience;
 pub(crate) mod postgres;
 pub(crate) mod program;
+pub(crate) mod random;
 pub(crate) mod raw;
 pub(crate) mod relay;
 pub(crate) mod repository;

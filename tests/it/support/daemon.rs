@@ -115,8 +115,14 @@ impl Daemon {
             output.collect(child.0.stdout.take().unwrap()),
             output.collect(child.0.stderr.take().unwrap()),
         ];
-        let serving = tokio::time::timeout(START_TIMEOUT, output.until(addresses)).await;
-        let Ok((proxy, admin)) = serving else {
+        let serving = async {
+            tokio::select! {
+                addresses = output.until(addresses) => Some(addresses),
+                () = ended(&readers) => None,
+            }
+        };
+        let serving = tokio::time::timeout(START_TIMEOUT, serving).await;
+        let Ok(Some((proxy, admin))) = serving else {
             panic!("spendcap does not serve: {}", output.text());
         };
         Self {
@@ -175,6 +181,13 @@ impl Daemon {
             },
         );
         (status.await, self.output.text())
+    }
+}
+
+/// Waits until everything that the process said is read.
+async fn ended(readers: &[thread::JoinHandle<()>]) {
+    while !readers.iter().all(thread::JoinHandle::is_finished) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

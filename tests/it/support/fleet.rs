@@ -98,6 +98,28 @@ impl Fleet {
         .await
     }
 
+    /// Repeats under fresh keys while the answer says that it may come; returns the charge's id.
+    pub(crate) async fn until_known(&self, index: usize, key: &VaultKey, customer: &str) -> String {
+        let mut attempt = 0;
+        until(&format!("{customer} is answered"), async || {
+            attempt += 1;
+            let idempotency_key = format!("{customer}-again-{attempt}");
+            let charge = Charge {
+                customer,
+                idempotency_key: Some(&idempotency_key),
+                ..Charge::default()
+            };
+            let answer = self.charge(index, key, charge).await;
+            if answer.status == 200 {
+                return Some(answer.json()["id"].as_str().unwrap().to_owned());
+            }
+            let retry = answer.header("stripe-should-retry");
+            assert_eq!(retry, "true", "{}", answer.text);
+            None
+        })
+        .await
+    }
+
     /// Moves the deadline of what is in flight to now, so that a test need not wait for it.
     pub(crate) async fn bring_deadlines_forward(&self) {
         let mut connection = PgConnection::connect(&self.ledger_url).await.unwrap();

@@ -1,5 +1,6 @@
-//! Killed at random moments under load, again and again; then everything is repeated and counted.
+//! Killed at random moments under load, again and again; each time everything is repeated and counted.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -7,9 +8,11 @@ use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tokio::task::JoinSet;
 
 use crate::support::patience::until;
+use crate::support::random::{Random, rounds};
 use crate::support::world::try_charge;
 use crate::support::{Charge, LedgerKind, Outside, VaultKey};
 
+/// `SPENDCAP_TEST_ROUNDS` runs more.
 const ROUNDS: u64 = 20;
 const CUSTOMERS_PER_ROUND: u64 = 12;
 const AMOUNT: i64 = 9_900;
@@ -28,16 +31,15 @@ async fn on_postgres() {
 }
 
 async fn one_charge_each(ledger: LedgerKind) {
-    let mut random = Random::seeded();
+    let (mut random, rounds) = (Random::seeded(), rounds(ROUNDS));
     let settings = [("SPENDCAP_PROXY_REPEAT_WAIT_MS", "200")];
     let mut outside = Outside::start(ledger, &settings).await;
-    let customers = i64::try_from(ROUNDS * CUSTOMERS_PER_ROUND).unwrap();
+    let customers = i64::try_from(rounds * CUSTOMERS_PER_ROUND).unwrap();
     let key = outside.operator();
     let key = key
         .issue(customers * AMOUNT, json!({ "headroom": "1" }))
         .await;
-    let mut answered = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         // Now and then Stripe takes its time, so that some are killed on either side of the commit.
         outside.sandbox.clear_faults();
         let at = if random.below(2) == 0 {
@@ -52,29 +54,36 @@ async fn one_charge_each(ledger: LedgerKind) {
         let load = spawn_load(&outside, &key, round);
         tokio::time::sleep(Duration::from_millis(random.below(KILL_WITHIN_MS))).await;
         outside.daemon.kill();
-        answered.extend(load.join_all().await.into_iter().flatten());
+        let answered = load.join_all().await;
         outside.restart().await;
+        outside.sandbox.clear_faults();
+        outside.pass_deadlines().await;
+        agree(&outside, &key, round, answered.into_iter().flatten()).await;
     }
-    outside.sandbox.clear_faults();
-    outside.pass_deadlines().await;
-    for customer in (0..ROUNDS).flat_map(customers_of) {
-        let repeat = until_known(&outside, &key, &customer).await;
+}
+
+/// After repeats every customer of the round has one charge, whoever was answered was told of it, and the
+/// ledger says what the sandbox says.
+async fn agree(
+    outside: &Outside,
+    key: &VaultKey,
+    round: u64,
+    answered: impl Iterator<Item = String>,
+) {
+    let mut charges = BTreeSet::new();
+    for customer in customers_of(round) {
+        let repeat = until_known(outside, key, &customer).await;
         let made = outside.sandbox.charges_of(&customer);
         assert_eq!(made.len(), 1, "{customer} {made:?}");
         assert_eq!(repeat, made[0].id, "{customer}");
+        charges.insert(repeat);
     }
-    let made = outside.sandbox.charges();
     for charge in answered {
-        assert!(made.iter().any(|made| made.id == charge), "{charge}");
+        assert!(charges.contains(&charge), "{charge}");
     }
-    assert!(
-        outside
-            .operator()
-            .reservations("state=held")
-            .await
-            .is_empty()
-    );
-    outside.assert_balanced(&key).await;
+    let held = outside.operator().reservations("state=held").await;
+    assert!(held.is_empty(), "{held:?}");
+    outside.assert_balanced(key).await;
 }
 
 fn customers_of(round: u64) -> impl Iterator<Item = String> {
@@ -124,27 +133,4 @@ async fn until_known(outside: &Outside, key: &VaultKey, customer: &str) -> Strin
         None
     })
     .await
-}
-
-/// xorshift64*: the moments must differ between runs, and be found again from a printed seed.
-struct Random(u64);
-
-impl Random {
-    #[expect(clippy::print_stdout, reason = "shown where the test fails")]
-    fn seeded() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the tests' own setting")]
-        let set = std::env::var("SPENDCAP_TEST_SEED").ok();
-        let set = set.map(|text| text.parse().unwrap());
-        let (fresh, _) = uuid::Uuid::new_v4().as_u64_pair();
-        let seed = set.unwrap_or(fresh) | 1;
-        println!("SPENDCAP_TEST_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) % end
-    }
 }
