@@ -51,13 +51,22 @@ pub struct App {
 impl App {
     /// Opens the ledger, pins the account, and listens.
     pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        Self::begin(settings, clock, false).await
+    }
+
+    /// The same on a ledger that was restored from a backup: it takes no money until Stripe's feed was read.
+    pub async fn start_restored(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        Self::begin(settings, clock, true).await
+    }
+
+    async fn begin(settings: Settings, clock: Clock, restored: bool) -> anyhow::Result<Self> {
         let Settings {
             config,
             secrets,
             watch,
         } = settings;
         let metrics = Arc::new(Metrics::new()?);
-        let (ledger, writer_task) = open_ledger(&config, clock.clone(), &metrics).await?;
+        let (ledger, writer_task) = open_ledger(&config, clock.clone(), &metrics, restored).await?;
         let key = &secrets.stripe_key;
         let upstream = tls::upstream(&config.upstream, clock.clone(), key, &metrics)?;
         let platform = secrets::pin(&ledger, &upstream, key).await?;
@@ -180,6 +189,7 @@ async fn open_ledger(
     config: &Config,
     clock: Clock,
     metrics: &Arc<Metrics>,
+    restored: bool,
 ) -> anyhow::Result<(Ledger, JoinHandle<()>)> {
     let send = config
         .upstream
@@ -193,6 +203,7 @@ async fn open_ledger(
         clock,
         times: SendTimes { deadline_ms },
         migrate: true,
+        restored,
         observer: Arc::clone(metrics) as _,
     };
     let opened = match &config.ledger.url {

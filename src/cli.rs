@@ -1,6 +1,7 @@
 //! The `spendcap` command. Exit codes: 0 for done, 1 for failed, 2 for wrong usage.
 
 mod admin_client;
+mod backup;
 mod check;
 mod demo;
 mod flags;
@@ -46,6 +47,7 @@ enum Command {
     Serve(serve::ServeArgs),
     Check(check::CheckArgs),
     Migrate(migrate::MigrateArgs),
+    Backup(backup::BackupArgs),
     Healthcheck(healthcheck::HealthcheckArgs),
     Keys(keys::KeysArgs),
     Reservations(reservations::ReservationsArgs),
@@ -84,6 +86,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         .context("the threads cannot be started")?;
     runtime.block_on(async {
         match cli.command {
+            Command::Backup(args) => backup::run(&args).await,
             Command::Check(args) => check::run(&args).await,
             Command::Demo(args) => demo::run(&args).await,
             Command::Flags(args) => flags::run(args).await,

@@ -4,6 +4,7 @@
 //! has queued, loads the working set ([`book`]), decides each in order, writes the difference, commits
 //! once and answers all (design §3.5). SQLite and PostgreSQL differ only in loading and writing.
 
+mod backup;
 pub mod book;
 pub mod command;
 pub mod feed;
@@ -12,6 +13,7 @@ pub mod flag;
 mod handle;
 mod inspect;
 mod lost;
+mod marker;
 mod open;
 mod pin;
 mod reads;
@@ -21,6 +23,7 @@ pub(crate) mod simulated;
 mod store;
 mod writer;
 
+pub use backup::BackupError;
 pub use file::FileError;
 pub use handle::{Ledger, LedgerError, PendingSettle, Ready};
 pub use inspect::{Inspected, Weakness};

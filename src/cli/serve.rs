@@ -15,6 +15,10 @@ use crate::telemetry::logging;
 pub(super) struct ServeArgs {
     #[command(flatten)]
     settings: SettingsArgs,
+    /// The ledger was restored from a backup: take no money until `spendcap reconcile` has read Stripe's feed.
+    /// For one start
+    #[arg(long)]
+    restored: bool,
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; a second signal ends the process at once.
@@ -23,7 +27,11 @@ pub(super) async fn run(args: &ServeArgs) -> anyhow::Result<()> {
     logging::init(&settings.config.log)?;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be handled")?;
-    let app = App::start(settings, Clock::system()).await?;
+    let app = if args.restored {
+        App::start_restored(settings, Clock::system()).await?
+    } else {
+        App::start(settings, Clock::system()).await?
+    };
     tracing::info!(proxy = %app.proxy_addr(), admin = %app.admin_addr(), "Serving");
     tokio::select! {
         _ = terminate.recv() => {}

@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::domain::id::ReservationId;
 use crate::ledger::book::{Book, Loaded, Wanted};
 use crate::ledger::file::LedgerFile;
+use crate::ledger::marker::{Confirmed, Marker};
 
 /// How long a statement waits for a checkpoint that holds the write lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -56,6 +57,7 @@ pub(crate) struct SqliteStore {
     checkpoints: JoinHandle<()>,
     /// Held for as long as this process writes.
     file: LedgerFile,
+    marker: Marker,
 }
 
 /// How every connection to `path` is made. Commits are durable when they are confirmed; checkpoints are
@@ -89,6 +91,7 @@ impl SqliteStore {
         file: LedgerFile,
         options: SqliteConnectOptions,
         clock: Clock,
+        marker: Marker,
     ) -> Result<Self, sqlx::Error> {
         let mut connection = options.connect().await?;
         let held = sqlx::query(HOLD_IN_FLIGHT).execute(&mut connection).await?;
@@ -111,6 +114,7 @@ impl SqliteStore {
             next_id,
             checkpoints,
             file,
+            marker,
         })
     }
 
@@ -172,7 +176,10 @@ impl Store for SqliteStore {
         let connection = self.connected().await?;
         let commit = sqlx::query("/* sqlite commit */ COMMIT").execute(connection);
         let error = match timeout(STEP_TIMEOUT, commit).await {
-            Ok(Ok(_)) => return Ok(()),
+            Ok(Ok(_)) => {
+                self.marker.confirm(book, &self.clock);
+                return Ok(());
+            }
             Ok(Err(error)) => error,
             Err(_elapsed) => timed_out(),
         };
@@ -238,11 +245,28 @@ impl Store for SqliteStore {
 
     async fn close(mut self) {
         self.checkpoints.abort();
+        self.marker.write(self.clock.boot());
         if let Some(connection) = self.connection.take() {
             // Closing is a courtesy: what was confirmed is in the file already.
             let _closed = timeout(ROLLBACK_TIMEOUT, connection.close()).await;
         }
     }
+}
+
+/// Whether a row is there as it was confirmed, or later.
+pub(crate) async fn has_confirmed(
+    connection: &mut SqliteConnection,
+    confirmed: Confirmed,
+) -> Result<bool, sqlx::Error> {
+    let found = sqlx::query_scalar::<_, i64>(
+        "/* sqlite has_confirmed */ SELECT count(*) FROM reservations
+         WHERE id = $1 AND version >= $2 AND created_at_ms = $3",
+    );
+    let found = found
+        .bind(confirmed.id.0)
+        .bind(confirmed.version)
+        .bind(confirmed.created_at_ms);
+    Ok(found.fetch_one(connection).await? > 0)
 }
 
 /// The commit was certainly not made: the database is busy (5), read-only (8) or full (13).

@@ -79,6 +79,7 @@ impl Place {
 
     pub(crate) async fn try_open(&self, migrate: bool) -> Result<Opened, OpenError> {
         let options = LedgerOptions {
+            restored: false,
             clock: self.clock.clone(),
             times: SendTimes {
                 deadline_ms: DEADLINE_MS,
