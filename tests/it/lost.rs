@@ -1,6 +1,7 @@
 //! Commits that were confirmed and are gone: a standby that lagged and was promoted, an old backup. Money
 //! is refused until Stripe's feed was read, and nobody is charged twice afterwards.
 
+mod attribution;
 mod backup;
 mod servers;
 mod standby;

@@ -10,6 +10,7 @@ use spendcap::config::{Environment, Settings};
 use spendcap::ledger::Ledger;
 
 use super::{assert_charged_once, charge, long_ago, reconcile, run_the_job_again};
+use crate::support::patience::until;
 use crate::support::{LedgerKind, VaultKey, World};
 
 const CUSTOMERS: u32 = 20;
@@ -34,18 +35,19 @@ fn ledger_of(world: &World) -> PathBuf {
     PathBuf::from(world.ledger_url().trim_start_matches("sqlite://"))
 }
 
+/// Ends the proxy and waits until all of its ledger is in one file, as it is when the process has ended.
 async fn stop(world: &mut World) {
     world.apps.remove(0).stop().await.unwrap();
+    let log = ledger_of(world).with_extension("db-wal");
+    until("SQLite's log is gone", async || {
+        (!log.exists()).then_some(())
+    })
+    .await;
 }
 
 /// Puts the copy in the ledger's place, as an operator would.
 fn put_back(copy: &Path, ledger: &Path) {
-    for more in ["-wal", "-shm"] {
-        let mut name = ledger.as_os_str().to_owned();
-        name.push(more);
-        // SQLite leaves none behind where it was closed.
-        drop(fs::remove_file(PathBuf::from(name)));
-    }
+    fs::remove_file(ledger).unwrap();
     fs::copy(copy, ledger).unwrap();
 }
 

@@ -1,12 +1,15 @@
 //! A real standby that lags and is promoted.
 
+use std::time::Duration;
+
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use spendcap::sandbox::{Fault, FaultKind, Moment};
 use tempfile::TempDir;
 
 use super::servers::{Server, Servers};
 use super::{assert_charged_once, charge, long_ago, reconcile, run_the_job_again};
-use crate::support::patience::until;
+use crate::support::patience::{until, within};
 use crate::support::relay::Relay;
 use crate::support::{VaultKey, World};
 
@@ -85,6 +88,8 @@ async fn after_a_failover_that_lost_commits_nobody_is_charged_twice() {
     assert_eq!(scene.world.made().len(), 12);
 
     let world = &scene.world;
+    // Later than the newest row, counted in seconds.
+    world.clock.advance(Duration::from_secs(2));
     let late = json!({"since": world.clock.now().unix_seconds()});
     let refused = reconcile(world, late).await.expect(400);
     assert!(
@@ -97,7 +102,7 @@ async fn after_a_failover_that_lost_commits_nobody_is_charged_twice() {
     assert_eq!(early["rebuilt"], 7, "{early}");
     assert_eq!(early["known"], 5, "{early}");
     scene.until_refused(0).await;
-    world.clock.advance(std::time::Duration::from_mins(5));
+    world.clock.advance(Duration::from_mins(5));
     let ended = reconcile(world, order.clone()).await.expect(200).json();
     assert_eq!(
         (&ended["status"], &ended["rebuilt"]),
@@ -115,4 +120,43 @@ async fn after_a_failover_that_lost_commits_nobody_is_charged_twice() {
     assert_charged_once(world, CUSTOMERS);
     world.assert_balanced(&scene.key).await;
     assert_eq!(world.operator().flagged(&scene.key, "rebuilt").await, 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_after_the_failover_makes_its_lost_reservation_again() {
+    let scene = Scene::start().await;
+    scene.servers.until_followed().await;
+    scene.servers.wire.cut();
+    let at = Moment::AfterCommit;
+    let gate = Fault::new(FaultKind::Gate { at }).method("POST");
+    scene.world.sandbox.add_fault(gate.customer("cus_0").once());
+    let late = scene
+        .world
+        .charge(&scene.key, charge("cus_0", Some("late")));
+    let fail_over = async {
+        within("a charge at Stripe", scene.world.sandbox.wait_until_held(1)).await;
+        scene.fail_over().await;
+        scene.until_refused(0).await;
+        assert_eq!(scene.world.reservations(&scene.key).await, [] as [Value; 0]);
+        scene.world.sandbox.release_gate();
+    };
+    let (answer, ()) = tokio::join!(late, fail_over);
+    answer.expect(200);
+    let world = &scene.world;
+    until("the outcome is stored", async || {
+        let rows = world.reservations(&scene.key).await;
+        (rows.first()?["state"] == "settled").then_some(())
+    })
+    .await;
+    world.clock.advance(Duration::from_mins(10));
+    let order = json!({"since": long_ago(world)});
+    let ended = reconcile(world, order).await.expect(200).json();
+    assert_eq!(
+        (&ended["status"], &ended["known"]),
+        (&json!("ended"), &json!(1)),
+        "{ended}"
+    );
+    run_the_job_again(world, &scene.key, CUSTOMERS).await;
+    assert_charged_once(world, CUSTOMERS);
+    world.assert_balanced(&scene.key).await;
 }
