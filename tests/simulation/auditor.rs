@@ -11,6 +11,10 @@ pub(super) type Verdict = Result<(), String>;
 pub(super) struct Row {
     pub(super) id: i64,
     pub(super) vault_key: String,
+    /// Made for a capture of a charge that no reservation knew then.
+    pub(super) adopted: bool,
+    /// What a create bills: whom, where, how much.
+    pub(super) intent: Option<String>,
     pub(super) reserved: i64,
     pub(super) settled: i64,
     pub(super) state: &'static str,
@@ -33,6 +37,10 @@ pub(super) struct Key {
 /// How long after its reservation was stored a request may still leave (design §2.4).
 const FORWARD_WINDOW_MS: i64 = 30_000;
 
+/// How long after its last reservation a request that was not given up may be carried out: until its
+/// deadline, and some minutes for a slow Stripe.
+const WINDOW_MS: i64 = 300_000;
+
 /// What one transaction stored.
 #[derive(Default, Debug)]
 pub(super) struct Stored {
@@ -41,6 +49,8 @@ pub(super) struct Stored {
     pub(super) keys: Vec<Key>,
     pub(super) rows: Vec<Row>,
     pub(super) flags: Vec<(i64, &'static str)>,
+    /// Charges that are said to have gone around.
+    pub(super) bypasses: Vec<String>,
 }
 
 /// A request that left a proxy and may still be carried out.
@@ -59,6 +69,8 @@ pub(super) struct Sent {
 #[derive(Clone, Debug)]
 pub(super) struct Charge {
     pub(super) id: String,
+    /// In the run's true time.
+    pub(super) made_at_ms: i64,
     /// The request that made it; `None` for one made past the proxy.
     pub(super) made_by: Option<u64>,
     pub(super) slot: String,
@@ -165,6 +177,14 @@ impl Auditor {
             let late = kind == "late_settlement" && !self.was_late_news(row);
             if late || ["double_charge", "settled_above_reserved"].contains(&kind) {
                 return Err(format!("{kind} on {row}: it cannot come of true answers"));
+            }
+        }
+        for id in stored.bypasses {
+            let charge = self.charges.get(&id);
+            if charge.is_none_or(|charge| charge.made_by.is_some()) {
+                return Err(format!(
+                    "a charge of our own is said to have gone around: {charge:?}"
+                ));
             }
         }
         for key in self.keys.values() {
@@ -373,6 +393,15 @@ impl Auditor {
                 return Err(format!("charged twice: {first:?} and {charge:?}"));
             }
         }
+        // A reservation that is given up keeps its place: nobody knows that it made nothing.
+        let mut places = BTreeMap::new();
+        for row in self.rows.values().filter(|row| row.state != "released") {
+            if let Some(intent) = &row.intent
+                && let Some(first) = places.insert(intent, row)
+            {
+                return Err(format!("one place is held twice: {first:?} and {row:?}"));
+            }
+        }
         Ok(())
     }
 
@@ -387,35 +416,67 @@ impl Auditor {
         {
             return Err(format!("still unknown at rest: {row:?}"));
         }
-        let settled: i64 = self.rows.values().map(|row| row.settled).sum();
-        let taken: i64 = self
-            .charges
+        self.charges
             .values()
-            .filter(|charge| self.payer(charge).is_some())
-            .filter_map(|charge| charge.captured)
-            .sum();
-        if settled != taken {
-            return Err(format!(
-                "at rest {settled} are settled and Stripe took {taken}"
-            ));
+            .try_for_each(|charge| self.counted(charge))?;
+        let known = |row: &&Row| {
+            row.object_id
+                .as_ref()
+                .is_none_or(|id| !self.charges.contains_key(id))
+        };
+        match self.rows.values().filter(known).find(|row| row.settled > 0) {
+            Some(row) => Err(format!("settled without a charge: {row:?}")),
+            None => Ok(()),
         }
-        for charge in self
-            .charges
+    }
+
+    /// A charge is counted by the reservation it was made for; and beside it by one that captured it
+    /// while nobody knew who had made it: too much, never too little.
+    fn counted(&self, charge: &Charge) -> Verdict {
+        let (adopted, made): (Vec<&Row>, Vec<&Row>) = self
+            .owners(charge)
+            .filter(|row| row.state != "released")
+            .partition(|row| row.adopted);
+        let wrong = || Err(format!("{charge:?} is counted by {made:?} and {adopted:?}"));
+        let mut owners = made.iter().chain(&adopted);
+        if made.len() > 1 || adopted.len() > 1 {
+            return wrong();
+        }
+        let right = match charge.captured {
+            Some(captured) => {
+                let anybody = !made.is_empty() || !adopted.is_empty() || charge.made_by.is_none();
+                anybody && owners.all(|row| row.settled == captured)
+            }
+            // Nobody told the ledger that a voided one will not be captured any more.
+            None if charge.voided => owners.all(|row| row.state == "open"),
+            None if charge.made_by.is_none() => owners.all(|row| row.settled == 0),
+            None => made.len() == 1 && owners.all(|row| row.settled == 0),
+        };
+        if right { Ok(()) } else { wrong() }
+    }
+
+    /// After the reconciler had its time: what Stripe shows is known.
+    pub(super) fn reconciled(&self) -> Verdict {
+        for row in self
+            .rows
             .values()
-            .filter(|charge| charge.made_by.is_some())
+            .filter(|row| row.state == "held" && !row.adopted)
         {
-            let mut owners = self.owners(charge).filter(|row| row.state != "released");
-            let (first, second) = (owners.next(), owners.next());
-            let owned = match first {
-                // Nobody told the ledger that it will not be captured any more.
-                Some(row) => !charge.voided || row.state == "open",
-                None => charge.voided,
-            };
-            if !owned || second.is_some() {
-                return Err(format!("{first:?} and {second:?} own {charge:?}"));
+            if let Ok(Some(charge)) = self.truth_of(row.id, &row.upstream_key)
+                && (charge.captured.is_some() || charge.voided)
+                && self.was_in_time(row, &charge)
+            {
+                return Err(format!("held although Stripe shows {charge:?}: {row:?}"));
             }
         }
         Ok(())
+    }
+
+    /// Made while its send was under way, where the reconciler looks for it. What is rolled forward later
+    /// is seen by whoever followed the feed then.
+    fn was_in_time(&self, row: &Row, charge: &Charge) -> bool {
+        let sent = self.reserved_at.get(&row.id).copied().unwrap_or(0);
+        charge.made_at_ms - sent < WINDOW_MS
     }
 
     /// The charge a key made, for an operator who looks into Stripe's dashboard; `Err` while nobody can

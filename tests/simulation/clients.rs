@@ -74,6 +74,20 @@ impl Intent {
         }
     }
 
+    /// A small charge of a customer of its own: that it is in the feed shows that the feed is whole.
+    pub(super) fn neighbour(number: u64) -> Self {
+        Self {
+            vault_key: 0,
+            customer: number,
+            reference: "",
+            amount: 1,
+            later: None,
+            keys: Keys::Stable,
+            number,
+            note: "",
+        }
+    }
+
     fn slot(&self) -> String {
         format!("default/2026-08/cus_{}/{}", self.customer, self.reference)
     }

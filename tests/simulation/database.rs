@@ -99,9 +99,9 @@ impl Database {
         START.plus_ms(self.world.ms() + self.clock_ms.load(Ordering::Relaxed))
     }
 
-    /// Moves the database's clock, forward or back.
-    pub(super) fn jump(&self, ms: i64) {
-        self.clock_ms.fetch_add(ms, Ordering::Relaxed);
+    /// Moves the database's clock, forward or back, to so far from the truth.
+    pub(super) fn jump_to(&self, ms: i64) {
+        self.clock_ms.store(ms, Ordering::Relaxed);
     }
 
     pub(super) fn go_down(&self, ms: i64) {
@@ -130,6 +130,9 @@ impl Database {
 
     fn tell(&self, what: &str, stored: Option<Stored>) {
         if let Some(mut stored) = stored {
+            if stored.rows.iter().any(|row| row.state == "written_off") {
+                self.world.count("a reservation is written off");
+            }
             stored.at_ms = self.world.ms();
             self.world.say(format_args!("{what}:{stored}"));
             self.witness.see(|auditor| auditor.stored(stored));

@@ -20,6 +20,7 @@ use crate::ledger::book::SendTimes;
 use crate::ledger::{Ledger, Reads};
 use crate::proxy::simulated::Owner;
 use crate::proxy::{BreakerSettings, Parts, Platform, Proxy, ProxySettings, Upstream};
+use crate::reconcile::{ReconcileParts, ReconcileSettings, Reconciler};
 use crate::telemetry::metrics::Metrics;
 
 /// As the settings' defaults.
@@ -175,7 +176,14 @@ impl Replica {
                 let _whether_it_ended = bound.await;
             })
         });
-        let proxy = Proxy::owned_by(owner, parts(ledger.clone(), clock, way, self.scenario));
+        let proxy = Proxy::owned_by(
+            owner,
+            parts(ledger.clone(), clock.clone(), way, self.scenario),
+        );
+        if self.scenario.reconciles {
+            let reconciler = reconciler(&ledger, &proxy, clock, self.scenario);
+            tokio::spawn(life.run(reconciler.run()));
+        }
         Running {
             life,
             proxy,
@@ -213,6 +221,21 @@ impl Replica {
         });
         answer.await.flatten()
     }
+}
+
+fn reconciler(ledger: &Ledger, proxy: &Arc<Proxy>, clock: Clock, scenario: Scenario) -> Reconciler {
+    Reconciler::new(ReconcileParts {
+        ledger: ledger.clone(),
+        stripe: Arc::clone(proxy) as _,
+        clock,
+        metrics: Arc::clone(&METRICS),
+        settings: ReconcileSettings {
+            interval: Duration::from_secs(30),
+            reads_per_second: 100,
+            feed_interval: Duration::from_mins(1),
+            write_off: scenario.writes_off,
+        },
+    })
 }
 
 fn parts(ledger: Ledger, clock: Clock, way: Line, scenario: Scenario) -> Parts {

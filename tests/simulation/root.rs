@@ -1,5 +1,5 @@
-//! The simulation: the product's decision, writer and pipeline over a simulated database, Stripe,
-//! network and clock, in one thread and driven by one seed (see docs/RELIABILITY.md).
+//! The simulation: the product's decision, writer, pipeline and reconciler over a simulated database,
+//! Stripe, network and clock, in one thread and driven by one seed (see docs/RELIABILITY.md).
 #![expect(
     clippy::disallowed_methods,
     reason = "which seeds to run is said in the environment"
@@ -29,7 +29,7 @@ use run::run;
 use world::lock;
 
 /// How many seeds every run of the tests takes.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 10_000;
 
 /// Lines of the trace that a failure shows.
 const TRACE_LINES: usize = 60;
@@ -131,6 +131,11 @@ fn a_send_without_a_look_at_forward_by_is_found() {
 #[test]
 fn a_settle_that_is_dropped_on_already_is_found() {
     finds(Mistake::SettleDroppedOnAlready);
+}
+
+#[test]
+fn a_slot_that_a_write_off_frees_is_found() {
+    finds(Mistake::SlotFreedByAWriteOff);
 }
 
 #[test]

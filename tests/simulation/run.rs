@@ -47,12 +47,27 @@ async fn play(world: &Arc<World>) {
     for replica in &fleet.replicas {
         tokio::spawn(Arc::clone(replica).supervise());
     }
+    let neighbour = |number| bill(Arc::clone(&fleet), Intent::neighbour(number), 9);
+    if fleet.scenario.writes_off {
+        neighbour(1_000).await;
+        leap(600_000).await;
+    }
     let intents = storm(&fleet).await;
+    if fleet.scenario.writes_off {
+        leap(600_000).await;
+        neighbour(1_001).await;
+    }
     world.say(format_args!("calm"));
     // What is under way arrives or is given up, what was interrupted is rolled forward, deadlines pass.
     for _ in 0..2 {
         leap(3_600_000).await;
         world.pause(60_000, 60_000).await;
+    }
+    if fleet.scenario.reconciles {
+        let hours = if fleet.scenario.writes_off { 26 } else { 13 };
+        leap(hours * 3_600_000).await;
+        world.pause(120_000, 120_000).await;
+        fleet.witness.see(|auditor| auditor.reconciled());
     }
     let again = intents
         .iter()
@@ -118,8 +133,9 @@ async fn weather(fleet: Arc<Fleet>) {
                 .database
                 .go_down(i64::try_from(fleet.world.below(9_000)).unwrap()),
             2 => {
-                let ms = i64::try_from(fleet.world.below(600_000)).unwrap();
-                fleet.database.jump(ms - 300_000);
+                let max = fleet.scenario.clock_ms_max;
+                let ms = i64::try_from(fleet.world.below(2 * max)).unwrap();
+                fleet.database.jump_to(ms - i64::try_from(max).unwrap());
             }
             3 | 4 => fleet.stripe.void_one(),
             5 => leap(*fleet.world.pick(&SHORT_LEAPS_MS)).await,
@@ -133,7 +149,12 @@ async fn weather(fleet: Arc<Fleet>) {
 async fn leap(ms: u64) {
     let mut left = ms;
     while left > 0 {
-        let step = left.min(3_600_000);
+        // First what takes minutes: a request that Stripe runs, the wait for its answer.
+        let step = left.min(if left.is_multiple_of(3_600_000) {
+            150_000
+        } else {
+            3_450_000
+        });
         tokio::time::advance(Duration::from_millis(step)).await;
         tokio::time::sleep(Duration::from_secs(3)).await;
         left -= step;

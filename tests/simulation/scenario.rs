@@ -23,6 +23,12 @@ pub(super) struct Scenario {
     pub(super) operators: bool,
     /// How often the product asks again for an answer that was lost.
     pub(super) resends_max: u32,
+    /// The reconciler runs.
+    pub(super) reconciles: bool,
+    /// And gives up what left no trace.
+    pub(super) writes_off: bool,
+    /// How far the database's clock may be from Stripe's.
+    pub(super) clock_ms_max: u64,
 }
 
 impl Scenario {
@@ -33,6 +39,7 @@ impl Scenario {
         } else {
             *world.pick(&[1, 2, 2, 3])
         };
+        let reconciles = world.chance(500);
         Self {
             kind: if sqlite { Kind::Sqlite } else { Kind::Postgres },
             replicas,
@@ -53,6 +60,10 @@ impl Scenario {
             decline_permille: *world.pick(&[0, 50, 200]),
             operators: world.chance(600),
             resends_max: *world.pick(&[0, 1, 2, 3]),
+            reconciles,
+            writes_off: reconciles && world.chance(300),
+            // The windows in which the reconciler looks allow for a minute.
+            clock_ms_max: if reconciles { 25_000 } else { 300_000 },
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod charges;
+mod events;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,6 +18,7 @@ use super::witness::Witness;
 use super::world::{World, lock};
 use answers::Answer;
 use charges::{Charge, Refusal};
+use events::Events;
 
 /// Stripe may forget a key once it is this old.
 const REMEMBERED_MS: i64 = 24 * 3_600_000;
@@ -25,6 +27,7 @@ const REMEMBERED_MS: i64 = 24 * 3_600_000;
 pub(super) struct Message {
     method: Method,
     path: String,
+    query: String,
     key: String,
     form: BTreeMap<String, String>,
 }
@@ -35,6 +38,7 @@ impl Message {
         Self {
             method: parts.method.clone(),
             path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
             key: key
                 .map(|key| key.to_str().unwrap().to_owned())
                 .unwrap_or_default(),
@@ -75,6 +79,7 @@ struct Inner {
     messages: u64,
     charges: BTreeMap<String, Charge>,
     keys: BTreeMap<String, Remembered>,
+    events: Events,
 }
 
 impl Stripe {
@@ -153,6 +158,12 @@ impl Stripe {
                 .world
                 .pick(&[Answer::rate_limited(), Answer::server_error()])
                 .clone();
+        }
+        if message.path == "/v1/events" {
+            let page = lock(&self.inner)
+                .events
+                .page(&message.query, self.world.ms());
+            return Answer::ok(page);
         }
         let Some(id) = message.path.strip_prefix("/v1/charges/") else {
             return Answer::account();
@@ -273,6 +284,7 @@ impl Stripe {
         let message = Message {
             method: message.method.clone(),
             path: message.path.clone(),
+            query: String::new(),
             key: message.key.clone(),
             form: message.form.clone(),
         };
@@ -288,7 +300,7 @@ impl Stripe {
         let charge = match message.captures() {
             None => {
                 let next = inner.charges.len() + 1;
-                let charge = Charge::made(next, number, &message.form);
+                let charge = Charge::made(next, number, self.world.ms(), &message.form);
                 inner.charges.insert(charge.id.clone(), charge.clone());
                 charge
             }
@@ -303,8 +315,27 @@ impl Stripe {
             }
         };
         drop(inner);
-        self.tell(&charge);
+        let kind = message
+            .captures()
+            .map_or("charge.succeeded", |_| "charge.captured");
+        self.happened(kind, Some(&message.key), &charge);
         Answer::ok(charge.json())
+    }
+
+    /// Something happened to a charge; the feed shows it, sooner or later.
+    fn happened(&self, kind: &'static str, key: Option<&str>, charge: &Charge) {
+        let late_ms = if self.world.fault("an event is late", 100) {
+            self.world.below(120_000)
+        } else {
+            self.world.below(500)
+        };
+        let now = self.world.ms();
+        let shown_at = now + i64::try_from(late_ms).unwrap();
+        let json = charge.json();
+        lock(&self.inner)
+            .events
+            .add(kind, key, &json, (now, shown_at));
+        self.tell(charge);
     }
 
     fn tell(&self, charge: &Charge) {
@@ -315,10 +346,10 @@ impl Stripe {
     /// Somebody authorises a charge past the proxy; it is there to be captured.
     pub(super) fn authorise_elsewhere(&self, amount: i64) -> String {
         let mut inner = lock(&self.inner);
-        let charge = Charge::elsewhere(inner.charges.len() + 1, amount);
+        let charge = Charge::elsewhere(inner.charges.len() + 1, self.world.ms(), amount);
         inner.charges.insert(charge.id.clone(), charge.clone());
         drop(inner);
-        self.tell(&charge);
+        self.happened("charge.succeeded", None, &charge);
         charge.id
     }
 
@@ -342,6 +373,6 @@ impl Stripe {
         charge.voided = true;
         let charge = charge.clone();
         drop(inner);
-        self.tell(&charge);
+        self.happened("charge.expired", None, &charge);
     }
 }

@@ -24,6 +24,7 @@ pub(super) enum Lock {
     Claim(Digest16),
     Request(Digest16),
     AuditLog,
+    Feed,
 }
 
 /// Why a lock was not taken.

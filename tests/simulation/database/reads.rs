@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Database;
 use crate::domain::digest::Digest16;
 use crate::domain::id::ReservationId;
-use crate::domain::reservation::Reservation;
+use crate::domain::reservation::{Reservation, State};
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::simulated::{KeyTexts, Param, Row, Source, StoreError, timed_out};
 use crate::simulation::replica::Mishaps;
@@ -38,6 +38,36 @@ impl Rows {
                 let row = tables.rows.get(&ReservationId(*id));
                 row.map(reservation).into_iter().collect()
             }
+            ("reads::unresolved", [Param::Int(Some(after)), Param::Int(Some(limit))]) => {
+                let rows = tables.rows.values().filter(|row| {
+                    matches!(row.state, State::Held | State::Open) && row.id.0 > *after
+                });
+                let limit = usize::try_from(*limit).unwrap();
+                rows.take(limit).map(reservation).collect()
+            }
+            ("reads::by_upstream_key", [Param::Text(Some(key)), _]) => {
+                let rows = tables
+                    .rows
+                    .values()
+                    .filter(|row| row.send.upstream_key == *key && row.state != State::Settled);
+                let mut rows: Vec<&Reservation> = rows.collect();
+                rows.sort_by_key(|row| (!row.state.is_reserved(), std::cmp::Reverse(row.id)));
+                rows.into_iter().map(reservation).collect()
+            }
+            ("reads::feed_cursor", [_]) => {
+                let cursor = tables.feed.iter();
+                cursor
+                    .map(|cursor| {
+                        let times = (cursor.read_until.0, cursor.read_at.0);
+                        vec![
+                            cursor.account.as_str().into(),
+                            times.0.into(),
+                            times.1.into(),
+                        ]
+                    })
+                    .collect()
+            }
+            ("reads::next_account", _) => Vec::new(),
             (other, params) => panic!("the simulation does not know {other} with {params:?}"),
         })
     }

@@ -7,8 +7,10 @@ use crate::domain::digest::Digest16;
 use crate::domain::flag::FlagKind;
 use crate::domain::id::{ReservationId, VaultKeyId};
 use crate::domain::reservation::{Request, Reservation};
+use crate::domain::time::UnixMs;
 use crate::domain::vault_key::VaultKey;
 use crate::ledger::book::Book;
+use crate::ledger::feed::FeedReport;
 
 #[derive(Default)]
 pub(super) struct Staged {
@@ -18,6 +20,7 @@ pub(super) struct Staged {
     pub(super) requests: Vec<Request>,
     pub(super) flags: Vec<(ReservationId, FlagKind)>,
     pub(super) audit_tail: Option<[u8; 32]>,
+    pub(super) feed: Vec<(FeedReport, UnixMs)>,
 }
 
 impl Staged {
@@ -54,6 +57,11 @@ impl Staged {
                 .collect(),
             flags: changes.flags.keys().copied().collect(),
             audit_tail: changes.audit.last().map(|entry| entry.hash),
+            feed: changes
+                .feed
+                .iter()
+                .map(|report| (report.clone(), book.now()))
+                .collect(),
         }
     }
 
@@ -63,6 +71,7 @@ impl Staged {
             && self.rows.is_empty()
             && self.requests.is_empty()
             && self.flags.is_empty()
+            && self.feed.is_empty()
     }
 }
 

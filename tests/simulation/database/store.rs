@@ -144,7 +144,9 @@ impl SimulatedStore {
             requests,
             flags: Vec::new(),
             control_records: Vec::new(),
-            feed_cursors: Vec::new(),
+            feed_cursors: self
+                .database
+                .tables(|tables| tables.feed.iter().cloned().collect()),
             audit_tail: self.database.tables(|tables| tables.audit_tail),
             lost: None,
             // The book takes them from the end, and they rise.
@@ -232,6 +234,15 @@ impl SimulatedStore {
                 .database
                 .tables(|tables| tables.requests.get(digest).map(|row| row.reservation));
             if stored != from {
+                return Err(StoreError::Conflict);
+            }
+        }
+        for report in &changes.feed {
+            self.take(Lock::Feed).await?;
+            let read_until = self
+                .database
+                .tables(|tables| tables.feed.as_ref().map(|feed| feed.read_until));
+            if read_until != report.from {
                 return Err(StoreError::Conflict);
             }
         }

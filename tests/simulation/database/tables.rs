@@ -7,6 +7,7 @@ use crate::domain::digest::Digest16;
 use crate::domain::id::{ReservationId, VaultKeyId};
 use crate::domain::reservation::{Request, Reservation, State};
 use crate::domain::vault_key::VaultKey;
+use crate::ledger::feed::FeedCursor;
 use crate::simulation::auditor::{self, Stored};
 
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(super) struct Tables {
     pub(super) claims: BTreeMap<Digest16, ReservationId>,
     pub(super) objects: BTreeMap<String, BTreeSet<ReservationId>>,
     pub(super) audit_tail: [u8; 32],
+    /// Of the platform's own account; no run has another.
+    pub(super) feed: Option<FeedCursor>,
     next_id: i64,
 }
 
@@ -54,6 +57,18 @@ impl Tables {
         }
         let flags = staged.flags.iter();
         stored.flags = flags.map(|(id, kind)| (id.0, kind.as_str())).collect();
+        for (report, read_at) in staged.feed {
+            self.feed = Some(FeedCursor {
+                account: report.account,
+                read_until: report.to,
+                read_at,
+            });
+            for bypass in report.bypasses {
+                if !self.objects.contains_key(&bypass.object_id) {
+                    stored.bypasses.push(bypass.object_id);
+                }
+            }
+        }
         if let Some(tail) = staged.audit_tail {
             self.audit_tail = tail;
         }
@@ -111,6 +126,12 @@ fn plain_row(row: &Reservation) -> auditor::Row {
     auditor::Row {
         id: row.id.0,
         vault_key: row.vault_key.to_string(),
+        adopted: !row.operation.creates(),
+        intent: row.operation.creates().then(|| {
+            let customer = row.customer.as_deref().unwrap_or_default();
+            let place = (&row.namespace, &row.billing_period, &row.reference);
+            format!("{place:?} {customer} {}", row.amount)
+        }),
         reserved: row.amount_reserved.get(),
         settled: row.amount_settled.get(),
         state: row.state.as_str(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::simulation::auditor;
+use crate::simulation::database::START;
 
 #[derive(Clone, Debug)]
 pub(super) struct Charge {
@@ -13,13 +14,19 @@ pub(super) struct Charge {
     slot: String,
     customer: Option<String>,
     captured: Option<i64>,
+    made_at_ms: i64,
 }
 
 /// It cannot be captured, or not so much of it.
 pub(super) struct Refusal;
 
 impl Charge {
-    pub(super) fn made(number: usize, made_by: u64, form: &BTreeMap<String, String>) -> Self {
+    pub(super) fn made(
+        number: usize,
+        made_by: u64,
+        made_at_ms: i64,
+        form: &BTreeMap<String, String>,
+    ) -> Self {
         let amount = form.get("amount").unwrap().parse().unwrap();
         let at_once = form.get("capture").is_none_or(|capture| capture == "true");
         Self {
@@ -30,10 +37,11 @@ impl Charge {
             slot: form.get("metadata[slot]").cloned().unwrap_or_default(),
             customer: form.get("customer").cloned(),
             captured: at_once.then_some(amount),
+            made_at_ms,
         }
     }
 
-    pub(super) fn elsewhere(number: usize, amount: i64) -> Self {
+    pub(super) fn elsewhere(number: usize, made_at_ms: i64, amount: i64) -> Self {
         Self {
             id: format!("ch_{number}"),
             amount,
@@ -42,6 +50,7 @@ impl Charge {
             slot: String::new(),
             customer: Some("cus_elsewhere".to_owned()),
             captured: None,
+            made_at_ms,
         }
     }
 
@@ -65,6 +74,7 @@ impl Charge {
             "amount": self.amount,
             "amount_captured": self.captured.unwrap_or(0),
             "captured": self.captured.is_some(),
+            "created": START.plus_ms(self.made_at_ms).unix_seconds(),
             "currency": "usd",
             "customer": self.customer,
             "refunded": self.voided,
@@ -75,6 +85,7 @@ impl Charge {
 
     pub(super) fn plain(&self) -> auditor::Charge {
         auditor::Charge {
+            made_at_ms: self.made_at_ms,
             id: self.id.clone(),
             made_by: self.made_by,
             slot: self.slot.clone(),
