@@ -116,6 +116,11 @@ fn finds(mistake: Mistake) {
     plant(None);
     let (seed, reason) = found.expect("the simulation does not see the mistake");
     println!("{mistake:?}: seed {seed}: {reason}");
+    assert_eq!(
+        run(seed).failure,
+        None,
+        "seed {seed} fails without the mistake"
+    );
 }
 
 #[test]
