@@ -127,6 +127,8 @@ pub(super) struct Auditor {
     sent: BTreeMap<u64, Sent>,
     /// Which reservation each request left for.
     sent_for: BTreeMap<u64, i64>,
+    /// The key of each request that left.
+    key_of: BTreeMap<u64, String>,
     /// Keys that Stripe remembers: another request under them does nothing.
     remembered: BTreeSet<String>,
     /// Requests that Stripe is carrying out, or will finish later.
@@ -145,6 +147,7 @@ impl Auditor {
             highest: BTreeMap::new(),
             sent: BTreeMap::new(),
             sent_for: BTreeMap::new(),
+            key_of: BTreeMap::new(),
             remembered: BTreeSet::new(),
             under_way: BTreeSet::new(),
             charges: BTreeMap::new(),
@@ -217,6 +220,7 @@ impl Auditor {
             return Err(format!("left after its time: {sent:?} for {row}"));
         }
         self.sent_for.insert(sent.number, *row);
+        self.key_of.insert(sent.number, sent.key.clone());
         self.sent.insert(sent.number, sent);
         self.check()
     }
@@ -375,21 +379,19 @@ impl Auditor {
         self.rows.values().filter(belongs).collect()
     }
 
-    /// One charge for one slot and amount.
+    /// One charge for one idempotency key, however old it is, and for one slot and amount.
     fn once(&self) -> Verdict {
-        if !self.slots_are_single {
-            return Ok(());
-        }
-        let mut seen = BTreeMap::new();
-        for charge in self
-            .charges
-            .values()
-            .filter(|charge| charge.made_by.is_some())
-        {
-            let intent = (&charge.slot, charge.amount);
-            if !charge.voided
-                && let Some(first) = seen.insert(intent, charge)
-            {
+        let (mut keys, mut slots) = (BTreeMap::new(), BTreeMap::new());
+        for charge in self.charges.values().filter(|charge| !charge.voided) {
+            let Some(number) = charge.made_by else {
+                continue;
+            };
+            let key = self.key_of.get(&number);
+            let by_key = key.and_then(|key| keys.insert(key, charge));
+            let by_slot = self.slots_are_single.then_some(());
+            let by_slot =
+                by_slot.and_then(|()| slots.insert((&charge.slot, charge.amount), charge));
+            if let Some(first) = by_key.or(by_slot) {
                 return Err(format!("charged twice: {first:?} and {charge:?}"));
             }
         }
@@ -497,7 +499,7 @@ impl Auditor {
 /// What a charge took, or may take by itself; one made past the proxy counts once it is captured.
 fn exposed(charge: &Charge) -> Option<i64> {
     match (charge.captured, charge.made_by) {
-        (Some(captured), Some(_)) => Some(captured),
+        (Some(captured), _) => Some(captured),
         (None, Some(_)) if !charge.voided => Some(charge.amount),
         _ => None,
     }
