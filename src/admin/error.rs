@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::domain::reservation::State;
 use crate::ledger::LedgerError;
 use crate::ledger::command::ControlError;
+use crate::reconcile::gap::GapError;
 use crate::stripe::read::ReadError;
 
 use super::param::echo;
@@ -66,10 +67,8 @@ pub(super) enum AdminError {
     #[error("{0}")]
     Ledger(#[from] LedgerError),
     /// Stripe's feed was not read to its end; what was found until then is in the ledger.
-    #[error(
-        "Stripe's feed was not read to its end: {0}; what was found until then is in the ledger"
-    )]
-    StripeUnread(ReadError),
+    #[error("{0}; what was found until then is in the ledger")]
+    StripeUnread(GapError),
     /// The system gave no randomness.
     #[error("the system gave no random bytes for a secret; try again")]
     NoEntropy,

@@ -197,7 +197,7 @@ fn refused(error: GapError) -> AdminError {
         }
         GapError::SinceInFuture => param::invalid("since", error.to_string()).into(),
         GapError::UnknownVaultKey => param::invalid("vault_key", error.to_string()).into(),
-        GapError::Stripe(error) => AdminError::StripeUnread(error),
+        GapError::Stripe(_) | GapError::Account { .. } => AdminError::StripeUnread(error),
         GapError::Ledger(error) => error.into(),
     }
 }

@@ -235,6 +235,8 @@ pub struct Rebuild {
 pub struct EndLost {
     /// What was lost, as it was known when the gap was read: later losses are not ended with it.
     pub lost: LostCommits,
+    /// When the reading began: of what Stripe made later it says nothing.
+    pub read_at: UnixMs,
     /// Why, where charges were left without a reservation.
     pub reason: String,
     /// What was found, in words.

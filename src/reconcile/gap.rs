@@ -113,7 +113,7 @@ pub enum GapEnd {
 }
 
 /// The gap was not read to its end; what was found until then is in the ledger.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum GapError {
     /// The newest reservation that is left is older than that.
     #[error(
@@ -130,6 +130,17 @@ pub enum GapError {
     /// No vault key of that id was valid in the gap.
     #[error("no vault key of that id was valid in that time")]
     UnknownVaultKey,
+    /// Stripe does not show the feed of a connected account.
+    #[error(
+        "Stripe's feed of the account {account} was not read: {error}. Where it is not connected any more, \
+         leave_unattributed takes money again without it"
+    )]
+    Account {
+        /// Whose.
+        account: String,
+        /// Why not.
+        error: ReadError,
+    },
     /// Stripe does not show its feed.
     #[error("Stripe's feed was not read: {0}")]
     Stripe(#[from] ReadError),
@@ -145,6 +156,8 @@ struct Run<'a> {
     stripe: Paced,
     keys: Vec<VaultKey>,
     livemode: bool,
+    /// Connected accounts that Stripe does not show any more.
+    unread: Vec<String>,
     report: GapReport,
 }
 
@@ -180,10 +193,18 @@ impl GapReader {
             ),
             keys,
             livemode: reads.livemode().await?.unwrap_or_default(),
+            unread: Vec::new(),
             report: GapReport::empty(now),
         };
         for account in run.accounts() {
-            for found in run.feed(&account, from, now).await? {
+            let found = match run.feed(&account, from, now).await {
+                Ok(found) => found,
+                Err(error) => {
+                    run.leave_unread(account, error)?;
+                    continue;
+                }
+            };
+            for found in found {
                 run.take(&account, found).await?;
             }
         }
@@ -199,6 +220,22 @@ impl Run<'_> {
         named.chain([String::new()]).collect()
     }
 
+    /// A connected account may be gone for good, and money is not refused for good with it: like a charge
+    /// it may be left.
+    fn leave_unread(&mut self, account: String, error: GapError) -> Result<(), GapError> {
+        match error {
+            GapError::Stripe(error @ ReadError::Forbidden) if !account.is_empty() => {
+                if self.order.leave.is_none() {
+                    return Err(GapError::Account { account, error });
+                }
+                tracing::warn!(account, "The feed of a connected account was left unread");
+                self.unread.push(account);
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
     async fn end(&self, lost: Option<LostCommits>) -> Result<GapEnd, GapError> {
         let Some(lost) = lost else {
             return Ok(GapEnd::NothingLost);
@@ -208,7 +245,7 @@ impl Run<'_> {
             return Ok(GapEnd::Unattributed);
         }
         let report = &self.report;
-        let detail = format!(
+        let mut detail = format!(
             "read since {}: {} charges, {} known, {} settled, {} rebuilt, {left} left without a \
              reservation",
             self.order.since.unix_seconds(),
@@ -217,9 +254,14 @@ impl Run<'_> {
             report.settled,
             report.rebuilt,
         );
+        if !self.unread.is_empty() {
+            detail.push_str("; accounts not read: ");
+            detail.push_str(&self.unread.join(", "));
+        }
         let reason = self.order.leave.clone().unwrap_or_default();
         let end = EndLost {
             lost,
+            read_at: report.until,
             reason,
             detail,
         };

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod backup;
+mod gap;
 mod servers;
 mod standby;
 

@@ -81,13 +81,13 @@ impl Book {
         self.requests.insert(lost.request, request);
     }
 
-    /// Takes money again, once nothing that left before can still become a charge.
+    /// Takes money again, if nothing that left before could still become a charge when the reading began.
     pub(super) fn end_lost(&mut self, end: &EndLost) -> Result<Done, ControlError> {
         if self.lost.as_ref() != Some(&end.lost) {
             return Err(ControlError::OtherLoss);
         }
         let quiet_at = end.lost.found_at.plus_ms(self.times.deadline_ms);
-        if self.now < quiet_at {
+        if end.read_at < quiet_at {
             return Err(ControlError::TooEarly(quiet_at));
         }
         self.lost = None;

@@ -86,8 +86,12 @@ impl Run<'_> {
     /// Under which vault keys the charge can have been made.
     fn candidates(&self, account: &str, facts: &ChargeFacts, at: UnixMs) -> Vec<VaultKey> {
         let may_have = |key: &&VaultKey| {
-            let begins = key.starts_at.unwrap_or(key.created_at).max(key.created_at);
-            let valid = begins.plus_ms(-SKEW_MS) <= at && at <= key.expires_at.plus_ms(SKEW_MS);
+            // A vault key may be lost as well, and issued again since: then the operator names it.
+            let named = self.order.vault_key.as_ref() == Some(&key.id);
+            let created_at = Some(key.created_at).filter(|_| !named);
+            let begins = key.starts_at.max(created_at);
+            let valid = begins.is_none_or(|begins| begins.plus_ms(-SKEW_MS) <= at)
+                && at <= key.expires_at.plus_ms(SKEW_MS);
             let for_account = account.is_empty() || key.accounts.iter().any(|it| it == account);
             valid
                 && for_account

@@ -3,7 +3,8 @@
 use super::audit_hash;
 use super::steps::{books, send, sent, settled};
 use super::*;
-use crate::ledger::command::{ControlKey, Subject};
+use crate::ledger::LostCommits;
+use crate::ledger::command::{ControlKey, EndLost, Subject};
 
 fn store(max: i64) -> MemoryStore {
     MemoryStore::new(START, [vault_key("vk_one", max, OnDuplicate::Replay)])
@@ -213,4 +214,31 @@ fn a_repeated_command_is_carried_out_once_and_audited_once() {
         assert_eq!(entry.hash, audit_hash(&before, entry.at.0, fields));
         before = entry.hash;
     }
+}
+
+/// What left in time may become a charge while the feed is read, behind what was read of it.
+#[test]
+fn lost_commits_end_only_where_the_reading_began_late_enough() {
+    let mut store = store(1000);
+    let lost = LostCommits {
+        found_at: START,
+        newest_row: None,
+        why: "a timeline".to_owned(),
+    };
+    store.lost = Some(lost.clone());
+    let end = |read_at| {
+        Control::EndLost(Box::new(EndLost {
+            lost: lost.clone(),
+            read_at,
+            reason: String::new(),
+            detail: String::new(),
+        }))
+    };
+    let quiet_at = START.plus_ms(TIMES.deadline_ms);
+    store.now = quiet_at.plus_ms(60_000);
+    let early = store.control(end(quiet_at.plus_ms(-1)));
+    assert_eq!(early, Err(ControlError::TooEarly(quiet_at)));
+    assert!(store.lost.is_some());
+    store.control(end(quiet_at)).unwrap();
+    assert_eq!(store.lost, None);
 }

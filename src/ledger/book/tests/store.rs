@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::ledger::LostCommits;
 
 pub(super) struct MemoryStore {
     pub(super) now: UnixMs,
@@ -12,6 +13,7 @@ pub(super) struct MemoryStore {
     pub(super) requests: BTreeMap<Digest16, Request>,
     pub(super) flags: BTreeMap<(ReservationId, FlagKind), i64>,
     pub(super) audit: Vec<NewAuditEntry>,
+    pub(super) lost: Option<LostCommits>,
     records: Vec<ControlRecord>,
     next_id: i64,
 }
@@ -25,6 +27,7 @@ impl MemoryStore {
             requests: BTreeMap::new(),
             flags: BTreeMap::new(),
             audit: Vec::new(),
+            lost: None,
             records: Vec::new(),
             next_id: 0,
         }
@@ -124,7 +127,7 @@ impl MemoryStore {
             control_records: records,
             feed_cursors: Vec::new(),
             audit_tail: self.audit.last().map_or([0; 32], |entry| entry.hash),
-            lost: None,
+            lost: self.lost.clone(),
             fresh_ids,
         }
     }
@@ -136,6 +139,7 @@ impl MemoryStore {
 
     fn commit(&mut self, book: &Book) {
         let changes = book.changes();
+        self.lost = self.lost.take().filter(|_| !changes.lost_ended);
         for id in changes.new_keys.keys() {
             self.keys.insert(id.clone(), book.vault_keys[id].clone());
         }

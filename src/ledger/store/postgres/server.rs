@@ -127,9 +127,12 @@ impl Known {
     fn changed(&self, server: Option<&Identity>, recorded: Option<&str>) -> Option<String> {
         let server = server?;
         let now = server.text();
-        if let Some(recorded) = recorded.filter(|recorded| *recorded != now) {
+        // Where the record itself is gone, it is what this process knew.
+        let before = recorded.map(ToOwned::to_owned);
+        let before = before.or_else(|| self.server.as_ref().map(Identity::text));
+        if let Some(before) = before.filter(|before| *before != now) {
             return Some(format!(
-                "the ledger was written on the server {recorded} and is now on {now} (system, timeline, \
+                "the ledger was written on the server {before} and is now on {now} (system, timeline, \
                  database)"
             ));
         }
@@ -148,7 +151,7 @@ async fn identity(connection: &mut PgConnection) -> Result<Option<Identity>, Sto
             timeline: row.text(1)?,
             database: row.text(2)?,
         })),
-        Err(error) if error.as_database_error().is_some() => {
+        Err(error) if is_kept_back(&error) => {
             tracing::warn!(
                 error = %error,
                 "PostgreSQL does not tell its timeline: a failover at which no process of spendcap was \
@@ -158,6 +161,15 @@ async fn identity(connection: &mut PgConnection) -> Result<Option<Identity>, Sto
         }
         Err(error) => Err(StoreError::Unavailable(error)),
     }
+}
+
+/// The database does not tell, now and later. A time-out, say, is asked again: it must not pass unseen.
+fn is_kept_back(error: &sqlx::Error) -> bool {
+    let passing = ["08", "40", "53", "55", "57"];
+    error.as_database_error().is_some_and(|error| {
+        let code = error.code().unwrap_or_default();
+        !passing.iter().any(|class| code.starts_with(class))
+    })
 }
 
 async fn query(
