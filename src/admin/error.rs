@@ -160,6 +160,7 @@ impl AdminError {
             }
             Self::Control(
                 ControlError::NotResolvable(_)
+                | ControlError::SentAgain(_)
                 | ControlError::OtherObject(_)
                 | ControlError::ObjectTaken(_),
             ) => (S::CONFLICT, INVALID_REQUEST, "reservation_not_resolvable"),
@@ -194,6 +195,7 @@ impl AdminError {
             | Self::Control(ControlError::OtherObject(_) | ControlError::ObjectTaken(_)) => {
                 Some("object_id".to_owned())
             }
+            Self::Control(ControlError::SentAgain(_)) => Some("sends".to_owned()),
             _ => None,
         }
     }
@@ -311,6 +313,12 @@ mod tests {
                 409,
                 Some("reservation_not_resolvable"),
                 "once its deadline passes",
+            ),
+            (
+                AdminError::Control(C::SentAgain(2)),
+                409,
+                Some("reservation_not_resolvable"),
+                "look at it again",
             ),
             (
                 AdminError::NoEntropy,

@@ -95,7 +95,10 @@ pub(super) async fn resolve(
     let asked = ReservationResolve::read(command.fields)?;
     let resolution = asked.resolution()?;
     // The ledger locks the vault key before it loads the row, so it is told which one that is.
-    let reservation = Box::new(find(&state, id).await?);
+    let mut reservation = Box::new(find(&state, id).await?);
+    if let Some(sends) = asked.sends {
+        reservation.send.sends = sends;
+    }
     if !asked.unread {
         evidence::check(&state, &reservation, &resolution).await?;
     }

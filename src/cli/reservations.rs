@@ -60,6 +60,9 @@ pub(super) struct ResolveArgs {
     /// Do not read the object first: take your word for it
     #[arg(long)]
     unread: bool,
+    /// How many sends it had when you looked: refused where it was sent again since
+    #[arg(long, value_name = "COUNT")]
+    sends: Option<u32>,
     /// Why, and on what evidence, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -109,6 +112,9 @@ pub(super) async fn resolve(args: &ResolveArgs) -> anyhow::Result<()> {
     }
     if args.unread {
         body["unread"] = json!(true);
+    }
+    if let Some(sends) = args.sends {
+        body["sends"] = json!(sends);
     }
     let path = format!("/v1/reservations/{}/resolve", encoded(&args.id));
     let row = args.admin.client()?.post(&path, &body).await?;

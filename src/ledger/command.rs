@@ -201,7 +201,7 @@ pub enum Control {
     /// Say what became of a reservation that is held or open.
     Resolve {
         /// Which reservation, as it was read: its vault key and the holders of its claims are loaded
-        /// with it.
+        /// with it, and what was found out about it speaks of the sends that it had then.
         reservation: Box<Reservation>,
         /// What became of it.
         resolution: Resolution,
@@ -297,6 +297,9 @@ pub enum ControlError {
     /// Only held, open and written-off reservations can be resolved.
     #[error("a reservation that is {} cannot be resolved", .0.as_str())]
     NotResolvable(State),
+    /// A send after the evidence was gathered: that nothing moved says nothing of it.
+    #[error("the reservation was sent again meanwhile (it has {0} sends now): look at it again")]
+    SentAgain(u32),
     /// The evidence names another object than the reservation's own.
     #[error("the reservation's object is {0}: evidence of another one does not resolve it")]
     OtherObject(String),

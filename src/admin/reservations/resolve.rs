@@ -26,13 +26,18 @@ pub(crate) struct ReservationResolve {
     /// contradicts is refused.
     #[schema(value_type = bool, required = false)]
     pub(super) unread: bool,
+    /// The reservation's `sends` when you looked: refused where it was sent again since. Without it, what
+    /// it has when the command arrives.
+    #[schema(value_type = u32, required = false, example = 1)]
+    pub(super) sends: Option<u32>,
     /// Why, and on what evidence: 1 to 500 characters, for the audit log.
     #[schema(min_length = 1, max_length = 500)]
     pub(super) reason: String,
 }
 
 impl ReservationResolve {
-    pub(crate) const FIELDS: [&str; 5] = ["state", "amount", "object_id", "unread", "reason"];
+    pub(crate) const FIELDS: [&str; 6] =
+        ["state", "amount", "object_id", "unread", "sends", "reason"];
 
     pub(super) fn read(fields: Map<String, Value>) -> Result<Self, BadParameter> {
         let mut fields = Fields::new(fields, &Self::FIELDS)?;
@@ -41,6 +46,7 @@ impl ReservationResolve {
             amount: fields.optional("amount", param::amount)?,
             object_id: fields.optional("object_id", param::object_id)?,
             unread: fields.optional("unread", param::boolean)?.unwrap_or(false),
+            sends: fields.optional("sends", sends)?,
             reason: fields.required("reason", param::reason)?,
         })
     }
@@ -64,6 +70,11 @@ fn resolved_state(param: &str, value: &Value) -> Result<State, BadParameter> {
     let known = [State::Settled, State::Released];
     let parse = |name: &str| State::parse(name).filter(|state| known.contains(state));
     param::choice(param, value, parse, &known.map(State::as_str))
+}
+
+fn sends(param: &str, value: &Value) -> Result<u32, BadParameter> {
+    let sends = param::integer(param, value, i64::from(u32::MAX))?;
+    Ok(u32::try_from(sends).unwrap_or(u32::MAX))
 }
 
 fn only_settled(param: &str) -> BadParameter {
@@ -125,6 +136,10 @@ mod tests {
                 "object_id",
             ),
             (json!({"state": "released"}), "reason"),
+            (
+                json!({"state": "released", "sends": -1, "reason": "x"}),
+                "sends",
+            ),
             (
                 json!({"state": "released", "reason": "x", "note": 1}),
                 "note",

@@ -5,7 +5,7 @@ use crate::domain::cap::{Cap, Headroom};
 use crate::domain::id::{FlagId, ReservationId, VaultKeyId};
 use crate::domain::money::{AmountMinor, Currency};
 use crate::domain::outcome::Outcome;
-use crate::domain::reservation::State;
+use crate::domain::reservation::{Reservation, State};
 use crate::domain::settlement::{Report, release};
 use crate::domain::vault_key::{KeyStatus, VaultKey};
 use crate::ledger::command::{
@@ -87,7 +87,7 @@ impl Book {
                 resolution,
                 reason,
                 ..
-            } => self.resolve(reservation.id, resolution, reason),
+            } => self.resolve(reservation, resolution, reason),
             Control::Acknowledge { flag } => Ok(self.acknowledge(*flag, actor)),
             Control::Rebuild(lost) => self.rebuild(lost),
             Control::EndLost(end) => Ok(self.end_lost(end)),
@@ -218,7 +218,9 @@ impl Book {
         })
     }
 
-    fn resolve(&mut self, id: ReservationId, resolution: &Resolution, reason: &str) -> Outcomes {
+    /// `seen` is the row that the evidence is about.
+    fn resolve(&mut self, seen: &Reservation, resolution: &Resolution, reason: &str) -> Outcomes {
+        let id = seen.id;
         let Some(row) = self.reservations.get(&id).cloned() else {
             return Ok(Err(ControlError::NotFound("reservation")));
         };
@@ -227,6 +229,11 @@ impl Book {
             // Proof that money moved is taken in every state in which it is news.
             | (State::Released, Resolution::Settled { .. }) => {}
             (state, _) => return Ok(Err(ControlError::NotResolvable(state))),
+        }
+        let sends = row.send.sends;
+        // Proof that money moved always counts; that it did not is proof of the sends up to then.
+        if *resolution == Resolution::Released && sends != seen.send.sends {
+            return Ok(Err(ControlError::SentAgain(sends)));
         }
         let before = row.state.as_str();
         match resolution {

@@ -173,7 +173,10 @@ async fn releasing_frees_the_cap() {
     let server = Server::start().await;
     billed(&server).await;
     let held = of_customer(&server, "cus_2").await;
-    let released = json!({"state": "released", "reason": "not in the event feed"});
+    let seen_earlier = json!({"state": "released", "sends": 0, "reason": "not in the event feed"});
+    let answer = server.post(&resolve_path(&held), &seen_earlier).await;
+    assert_eq!(answer.verdict(), "409 reservation_not_resolvable sends");
+    let released = json!({"state": "released", "sends": 1, "reason": "not in the event feed"});
     let row = server.post(&resolve_path(&held), &released).await.ok();
     assert_eq!(
         (&row["state"], &row["amount_reserved"]),

@@ -108,6 +108,23 @@ fn a_resolution_is_taken_where_it_is_news() {
     );
 }
 
+/// The row was sent again after the operator looked: that nothing had moved until then proves nothing of it.
+#[test]
+fn a_release_speaks_of_the_sends_it_was_decided_on() {
+    let mut store = store(1000);
+    let seen = send(&mut store, 100, "a");
+    store.settle(&seen, Outcome::Unknown);
+    let again = send(&mut store, 100, "a");
+    assert_eq!((again.id, again.send.sends), (seen.id, 2));
+    store.settle(&again, Outcome::Unknown);
+    let released = store.control(resolve(&seen, Resolution::Released));
+    assert_eq!(released, Err(ControlError::SentAgain(2)));
+    books(&store, (100, 0, KeyStatus::Active));
+    // That money moved counts whenever it was seen.
+    store.control(resolve(&seen, moved("ch_1"))).unwrap();
+    books(&store, (0, 100, KeyStatus::Active));
+}
+
 #[test]
 fn evidence_of_another_object_resolves_nothing() {
     let mut store = store(1000);
