@@ -38,7 +38,10 @@ impl Run<'_> {
             self.report.settled += 1;
             return Ok(());
         }
-        let at = facts.created.unwrap_or(found.at);
+        let at = match found.operation {
+            MoneyOperation::ChargesCreate => facts.created.unwrap_or(found.at),
+            MoneyOperation::ChargesCapture => found.at,
+        };
         let mut candidates = self.candidates(account, &facts, at);
         if candidates.len() > 1
             && let Some(named) = &self.order.vault_key
@@ -46,7 +49,7 @@ impl Run<'_> {
             candidates.retain(|key| key.id == *named);
         }
         if let [vault_key] = candidates.as_slice() {
-            let wanted = rebuilt(vault_key, account, &key, &facts, at);
+            let wanted = rebuilt(vault_key, account, found.operation, &key, &facts, at);
             return self.rebuild(wanted, &key).await;
         }
         // Named, and not among them, leaves none: then it is nobody's as well.
@@ -137,22 +140,24 @@ impl Run<'_> {
     }
 }
 
-/// The reservation as the charge says it was. Its reference is not known: none is claimed.
+/// The reservation as the charge says it was. Its reference is not known: none is claimed. A capture of a
+/// charge that was made elsewhere claims no place, as it did not when it was reserved.
 fn rebuilt(
     key: &VaultKey,
     account: &str,
+    operation: MoneyOperation,
     upstream_key: &str,
     facts: &ChargeFacts,
     at: UnixMs,
 ) -> Reservation {
-    let slot = facts.customer.clone().map(|customer| Slot {
+    let customer = facts.customer.clone().filter(|_| operation.creates());
+    let slot = customer.map(|customer| Slot {
         account: account.to_owned(),
         namespace: key.namespace.clone(),
         billing_period: key.billing_period.clone(),
         customer,
         reference: String::new(),
     });
-    let operation = MoneyOperation::ChargesCreate;
     let intent = slot
         .as_ref()
         .map(|slot| slot.intent_digest(operation, facts.amount, facts.currency));
@@ -174,7 +179,11 @@ fn rebuilt(
         intent_claim: intent,
         operation,
         currency: facts.currency,
-        amount: facts.amount,
+        amount: if operation.creates() {
+            facts.amount
+        } else {
+            settled
+        },
         amount_reserved: reserved,
         amount_settled: settled,
         amount_refunded: facts.amount_given_back,

@@ -12,7 +12,8 @@ use spendcap::stripe::read::{ReadAnswer, ReadError, Reading, StripeRead};
 
 use super::{charge, long_ago, reconcile};
 use crate::support::hold::note_lost_commits;
-use crate::support::{LedgerKind, World};
+use crate::support::world::try_charge;
+use crate::support::{Charge, LedgerKind, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_charges_of_a_lost_vault_key_go_to_the_one_that_is_issued_again_and_named() {
@@ -46,6 +47,51 @@ async fn the_charges_of_a_lost_vault_key_go_to_the_one_that_is_issued_again_and_
     again.expect(200);
     assert_eq!(world.made().len(), 1, "charged once");
     world.assert_balanced(&key).await;
+}
+
+/// A charge authorised past spendcap before the gap, captured through it, and the capture's row lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_capture_of_a_charge_that_was_made_elsewhere_counts_against_the_cap() {
+    for by_spendcap in [true, false] {
+        let world = World::on(LedgerKind::Sqlite).await;
+        let key = world.issue(20_000, json!({})).await;
+        let stripe = world.sandbox.base_url();
+        let authorise = Charge {
+            more: "&capture=false",
+            ..charge("cus_1", None)
+        };
+        let made = try_charge(&world.client, &stripe, SECRET_KEY_DEFAULT, authorise).await;
+        let charge_id = made.unwrap().expect(200).json()["id"].clone();
+        let charge_id = charge_id.as_str().unwrap();
+        world.clock.advance(Duration::from_hours(3));
+        let bearer = format!("Bearer {SECRET_KEY_DEFAULT}");
+        let mut headers = vec![("authorization", bearer.as_str())];
+        // What passes spendcap carries a key; the Dashboard's captures have none.
+        headers.extend(by_spendcap.then_some(("idempotency-key", "capture-1")));
+        let url = format!("{stripe}/v1/charges/{charge_id}/capture");
+        let captured = world.client.send(Method::POST, &url, &headers, "").await;
+        captured.expect(200);
+        world.clock.advance(Duration::from_mins(5));
+        note_lost_commits(world.ledger_url()).await;
+
+        for rebuilt in [i32::from(by_spendcap), 0] {
+            let since = world.clock.now().unix_seconds() - 3600;
+            let ended = reconcile(&world, json!({"since": since})).await;
+            assert_eq!(ended.expect(200).json()["rebuilt"], rebuilt);
+        }
+        let rows = world.reservations(&key).await;
+        assert_eq!(rows.len(), usize::from(by_spendcap), "{rows:?}");
+        for row in &rows {
+            assert_eq!(row["operation"], "charges.capture");
+            assert_eq!(row["object_id"], charge_id);
+            world.assert_balanced(&key).await;
+        }
+        // It holds nobody's place: the customer's own charge is made.
+        world
+            .charge(&key, charge("cus_1", Some("own")))
+            .await
+            .expect(200);
+    }
 }
 
 /// Shows an empty feed of the platform, and no other account's.
