@@ -3,36 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use super::facts::{Charge, Key, Row, Sent, Stored};
+
 /// What the auditor says: nothing, or what is wrong.
 pub(super) type Verdict = Result<(), String>;
-
-/// A reservation as it is stored.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) id: i64,
-    pub(super) vault_key: String,
-    /// Made for a capture of a charge that no reservation knew then.
-    pub(super) adopted: bool,
-    /// What a create bills: whom, where, how much.
-    pub(super) intent: Option<String>,
-    pub(super) reserved: i64,
-    pub(super) settled: i64,
-    pub(super) state: &'static str,
-    pub(super) object_id: Option<String>,
-    pub(super) upstream_key: String,
-    /// How often it was sent.
-    pub(super) sends: u32,
-}
-
-/// A vault key as it is stored; every run has one currency.
-#[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) id: String,
-    pub(super) status: &'static str,
-    pub(super) max_amount: i64,
-    pub(super) reserved: i64,
-    pub(super) settled: i64,
-}
 
 /// How long after its reservation was stored a request may still leave (design §2.4).
 const FORWARD_WINDOW_MS: i64 = 30_000;
@@ -40,77 +14,6 @@ const FORWARD_WINDOW_MS: i64 = 30_000;
 /// How long after its last reservation a request that was not given up may be carried out: until its
 /// deadline, and some minutes for a slow Stripe.
 const WINDOW_MS: i64 = 300_000;
-
-/// What one transaction stored.
-#[derive(Default, Debug)]
-pub(super) struct Stored {
-    /// In the run's true time.
-    pub(super) at_ms: i64,
-    pub(super) keys: Vec<Key>,
-    pub(super) rows: Vec<Row>,
-    pub(super) flags: Vec<(i64, &'static str)>,
-    /// Charges that are said to have gone around.
-    pub(super) bypasses: Vec<String>,
-}
-
-/// A request that left a proxy and may still be carried out.
-#[derive(Clone, Debug)]
-pub(super) struct Sent {
-    /// In the run's true time.
-    pub(super) at_ms: i64,
-    pub(super) number: u64,
-    pub(super) key: String,
-    pub(super) amount: i64,
-    /// The charge to capture; `None` for a create.
-    pub(super) charge: Option<String>,
-}
-
-/// A charge as Stripe has it.
-#[derive(Clone, Debug)]
-pub(super) struct Charge {
-    pub(super) id: String,
-    /// In the run's true time.
-    pub(super) made_at_ms: i64,
-    /// The request that made it; `None` for one made past the proxy.
-    pub(super) made_by: Option<u64>,
-    pub(super) slot: String,
-    pub(super) amount: i64,
-    pub(super) captured: Option<i64>,
-    pub(super) voided: bool,
-}
-
-impl std::fmt::Display for Stored {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for Key {
-            id,
-            status,
-            max_amount,
-            reserved,
-            settled,
-        } in &self.keys
-        {
-            write!(f, " {id} {status} {reserved}+{settled}/{max_amount};")?;
-        }
-        for row in &self.rows {
-            let Row {
-                id,
-                state,
-                reserved,
-                settled,
-                upstream_key,
-                ..
-            } = row;
-            let object = row.object_id.as_deref().unwrap_or("-");
-            write!(
-                f,
-                " row {id} {state} {reserved}+{settled} {object} under {upstream_key};"
-            )?;
-        }
-        self.flags
-            .iter()
-            .try_for_each(|(row, kind)| write!(f, " {kind} on {row};"))
-    }
-}
 
 /// What the auditor knows.
 pub(super) struct Auditor {
@@ -324,7 +227,7 @@ impl Auditor {
     /// request that is still on its way may do.
     fn covered(&self) -> Verdict {
         for charge in self.charges.values() {
-            let Some(exposed) = exposed(charge) else {
+            let Some(exposed) = charge.exposed() else {
                 continue;
             };
             let cover = self.cover(charge);
@@ -496,14 +399,5 @@ impl Auditor {
             .values()
             .find(|charge| self.near(charge).iter().any(|near| near.id == row.id))
             .cloned())
-    }
-}
-
-/// What a charge took, or may take by itself; one made past the proxy counts once it is captured.
-fn exposed(charge: &Charge) -> Option<i64> {
-    match (charge.captured, charge.made_by) {
-        (Some(captured), _) => Some(captured),
-        (None, Some(_)) if !charge.voided => Some(charge.amount),
-        _ => None,
     }
 }

@@ -8,6 +8,7 @@
 mod auditor;
 mod clients;
 mod database;
+mod facts;
 mod fleet;
 mod life;
 mod network;
