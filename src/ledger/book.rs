@@ -197,6 +197,14 @@ impl Book {
         self.reservations.get(&id)
     }
 
+    /// The newest reservation among those to be written, as it will stand: a witness of the batch.
+    pub fn last_written(&self) -> Option<&Reservation> {
+        let changes = &self.changes;
+        let last = changes.new_reservations.last();
+        let last = last.or_else(|| changes.changed_reservations.keys().next_back());
+        self.reservation(*last?)
+    }
+
     /// A request row in the book.
     pub fn request(&self, digest: Digest16) -> Option<&Request> {
         self.requests.get(&digest)

@@ -64,10 +64,7 @@ impl Marker {
 
     /// The batch of this book was confirmed.
     pub(super) fn confirm(&mut self, book: &Book, clock: &Clock) {
-        let changes = book.changes();
-        let last = changes.new_reservations.last();
-        let last = last.or_else(|| changes.changed_reservations.keys().next_back());
-        let Some(row) = last.and_then(|id| book.reservation(*id)) else {
+        let Some(row) = book.last_written() else {
             return;
         };
         self.last = Some(Confirmed {

@@ -61,10 +61,7 @@ impl Identity {
 impl Known {
     /// The batch of this book was confirmed.
     pub(super) fn confirm(&mut self, book: &Book) {
-        let changes = book.changes();
-        let last = changes.new_reservations.last();
-        let last = last.or_else(|| changes.changed_reservations.keys().next_back());
-        if let Some(row) = last.and_then(|id| book.reservation(*id)) {
+        if let Some(row) = book.last_written() {
             self.confirmed = Some((row.id, row.version));
         }
     }
