@@ -1,5 +1,6 @@
 //! Holds the ledger's locks, so that what spendcap wants to store has to wait.
 
+use std::path::Path;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -51,6 +52,14 @@ impl Hold {
             Self::Postgres(connection) => connection.close().await.unwrap(),
         }
     }
+}
+
+/// Opens a SQLite ledger and closes it again: whoever closes it last puts its log into the file.
+pub(crate) async fn fold_log(ledger: &Path) {
+    let options = SqliteConnectOptions::new().filename(ledger);
+    let mut connection = options.connect().await.unwrap();
+    connection.execute("SELECT 1 FROM meta").await.unwrap();
+    connection.close().await.unwrap();
 }
 
 /// Writes the note of lost commits into a SQLite ledger.
